@@ -18,7 +18,7 @@ from bench.growth import Growth, Population
 from bench.runner import Ground, Thunk
 from bench.store import an_arrival
 from custody.attribution.app.blame import BlameReporter
-from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.queries.lineage import LineageTables, StateRow
 from custody.core.ids import EventId, RecordRef, Seq
 from custody.core.paths import RepoPath
@@ -70,12 +70,12 @@ def populate(ground: Ground, size: int) -> Population:
     desk = Workspace(ground.folder)
     with desk.writing() as store:
         store.append(captured)
-    with attributing(desk) as evidence:
+    with open_attribution(desk) as evidence:
         version = evidence.lineage.version
     with desk.writing() as store:
         fill(store, size, version)
     opened = ExitStack()
-    evidence = opened.enter_context(attributing(desk))
+    evidence = opened.enter_context(open_attribution(desk))
     db = evidence.store.db
     assert isinstance(db, SqliteDb), "the repository's own store is SQLite's"
     return Population(db.connection, look_ups(evidence), opened.close)

@@ -22,7 +22,7 @@ from bench.bars import BenchError
 from bench.facts import contents_of
 from bench.progress import Progress, Tell
 from bench.runner import MissingData
-from custody.cite.keys import words_in
+from custody.cite.keys import split_compared_words
 from custody.cite.near_copies import WAYS, Way, near_to
 from custody.cite.vectors import VectorIndex
 from custody.sketch.shingles import containment, shingles_of
@@ -74,7 +74,7 @@ def texts_of(repo: Path, folder: Path, most: int = TEXTS) -> list[str]:
     given = b"".join(blob + b"\n" for blob in blobs)
     contents = contents_of(ran([*git, "cat-file", "--batch"], folder, environment, given))
     texts = [one.decode("utf-8", "replace") for one in contents if one is not None]
-    fitting = [text for text in texts if WORDS_MIN <= len(words_in(text)) <= WORDS_MAX]
+    fitting = [text for text in texts if WORDS_MIN <= len(split_compared_words(text)) <= WORDS_MAX]
     if not fitting:
         raise MissingData(f"'{repo}' holds no documents of {WORDS_MIN} to {WORDS_MAX} words")
     count = min(most, len(fitting))
@@ -91,7 +91,7 @@ def replaced(share: float) -> Edit:
     """So many of the words are others."""
 
     def edit(text: str, chance: random.Random, others: Sequence[str]) -> str:
-        words = words_in(chance.choice(others))
+        words = split_compared_words(chance.choice(others))
         return re.sub(r"\w+", lambda word: chance.choice(words) if chance.random() < share else word[0], text)
 
     return edit
@@ -138,7 +138,7 @@ EDITS: dict[str, Edit] = {
 def measured(texts: Sequence[str], seed: int, least: dict[str, float], tell: Tell) -> dict[Way, Counts]:
     """What each way finds of the same changed texts."""
     chance = random.Random(seed)
-    runs = [frozenset(shingles_of(words_in(text), RUN_WORDS)) for text in texts]
+    runs = [frozenset(shingles_of(split_compared_words(text), RUN_WORDS)) for text in texts]
     counts = {way: Counts() for way in WAYS}
     indexes = {way: make() for way, make in WAYS.items()}
     for number, text in enumerate(texts, start=1):
@@ -161,7 +161,7 @@ def measured(texts: Sequence[str], seed: int, least: dict[str, float], tell: Tel
 
 def _related(asked: str, runs: Sequence[frozenset[str]]) -> set[str]:
     """The texts that share more than a little with what is searched for, told from all runs and no sketch."""
-    ours = frozenset(shingles_of(words_in(asked), RUN_WORDS))
+    ours = frozenset(shingles_of(split_compared_words(asked), RUN_WORDS))
     shares = ((at, max(containment(ours, one) or 0.0, containment(one, ours) or 0.0)) for at, one in enumerate(runs, 1))
     return {f"S{at}" for at, share in shares if share >= RELATED_MIN}
 

@@ -27,7 +27,7 @@ from custody.dupes.app.search import ChangeSearch
 from custody.dupes.calibration import CalibrationStep, calibration_of
 from custody.dupes.chance import Model, features
 from custody.dupes.model import ChangeSketch, Signature
-from custody.dupes.packing import packed
+from custody.dupes.packing import pack_signature
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.search import asked_terms, kept_terms
@@ -103,7 +103,7 @@ def fill(db: SqliteDb, size: int) -> None:
 
 
 def _row(number: int, change: SketchedChange) -> tuple[int | str | bytes, ...]:
-    signature = packed(change.sketched.signature)
+    signature = pack_signature(change.sketched.signature)
     named = ("", change.asked.base, change.asked.head, "", change.title)
     return (number, *named, change.opened_ns, 0, SIGNATURE_VERSION, signature)
 

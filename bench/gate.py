@@ -33,7 +33,7 @@ from bench.stats import PAIRS_MIN, ROUNDS_MAX, Spread, spread, turns
 from custody.core.ids import EventId
 from custody.core.wire.arrival import Arrival, arrival_of
 from custody.core.wire.time import text_from
-from custody.store import SqliteDb, Store, batched
+from custody.store import SqliteDb, Store, split_batches
 from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
@@ -251,7 +251,7 @@ def _arrival(event: dict[str, object]) -> Arrival:
 def filled(place: Place, records: int, changes: int, tell: Tell) -> None:
     """Put everything into the store, then ask once: what is kept of an answer is there before the first pair."""
     with Workspace(place.repository).writing() as store:
-        for number, batch in enumerate(batched(recorded(place, records), BATCH)):
+        for number, batch in enumerate(split_batches(recorded(place, records), BATCH)):
             tell(f"recording: {number * BATCH:,} of {records:,}")
             store.append(batch)
         _indexed(store, changes)

@@ -25,7 +25,7 @@ from bench.stats import PAIRS_MIN
 from custody.sketch.lsh import bands_of
 from custody.sketch.minhash import minhash_of, minhash_of_pieces, minhash_similarity
 from custody.sketch.shingles import jaccard, shingles_in, shingles_of_pieces
-from custody.sketch.tokens import masked, tokens_of
+from custody.sketch.tokens import mask_literals, tokens_of
 
 OWN = Path(__file__).resolve().parents[1]
 COMMITS = 80
@@ -93,7 +93,7 @@ def _pieces(diff: bytes) -> Iterator[str]:
 def views_of(texts: Pieces) -> tuple[Tokens, Tokens]:
     """The tokens of one change, masked and literal."""
     literal = [tokens_of(text) for text in texts]
-    return [masked(tokens) for tokens in literal], literal
+    return [mask_literals(tokens) for tokens in literal], literal
 
 
 # What each side does with the shingles of a change.

@@ -10,10 +10,10 @@ from bench.store import BATCH, START_S, a_sha
 from custody.core.ids import EventId
 from custody.core.wire.arrival import Arrival, arrival_of
 from custody.core.wire.time import text_from
-from custody.store import Heads, Store, Surroundings, batched, open_sqlite
+from custody.store import Heads, Store, Surroundings, open_sqlite, split_batches
 from custody.trust.app.approval_case import spent_by
 from custody.trust.app.decisions import TrustQuery, agents_in
-from custody.trust.app.standing import standing_of
+from custody.trust.app.standing import read_standing
 from custody.trust.approval import ProposedChange
 from custody.trust.model import ChangeAuthor, TrustStanding
 from custody.trust.queries.standing import StandingTables
@@ -54,7 +54,7 @@ def populate(ground: Ground, size: int) -> Population:
     """A store of ``size`` decisions, asked about once before, and a few that came since."""
     db = open_sqlite(ground.folder / "custody.db")
     store = Store(db, VIEWS, Surroundings(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
-    for batch in batched((a_decision(n) for n in range(size)), BATCH):
+    for batch in split_batches((a_decision(n) for n in range(size)), BATCH):
         store.append(batch)
     asked = TrustQuery(TrustRules(), (START_S + 3_600 * size) * NS)
     settled = dict(_standings(store, asked))
@@ -65,7 +65,7 @@ def populate(ground: Ground, size: int) -> Population:
     return Population(
         db.connection,
         {
-            "score": lambda: standing_of(store, AGENT, asked).samples,
+            "score": lambda: read_standing(store, AGENT, asked).samples,
             "every agent's score": lambda: dict(_standings(store, asked)),
             "agents": lambda: agents_in(store),
             "is it decided": lambda: StandingTables(store).named(AGENT, "id", [f"d{size // 2 + 3}", "d3"]),
@@ -77,7 +77,7 @@ def populate(ground: Ground, size: int) -> Population:
 
 def _standings(store: Store, asked: TrustQuery) -> Iterator[tuple[str, TrustStanding]]:
     for agent in agents_in(store):
-        yield agent, standing_of(store, agent, asked)
+        yield agent, read_standing(store, agent, asked)
 
 
 BENCHES = (

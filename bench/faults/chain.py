@@ -8,7 +8,7 @@ from types import MappingProxyType
 from bench.faults.frame import Fault, Figures, Trial, all_of, none_of, seen
 from custody.core.digest import digest_of
 from custody.core.ids import Digest, EventId, Link, NaturalKey, StoreId
-from custody.core.record import ChainTip, Record, RecordDraft, chained, empty_head, head_at
+from custody.core.record import ChainTip, Record, RecordDraft, chain_entry, empty_head, head_at
 
 RECORDS_MAX = 20
 STORE = StoreId("0" * 32)
@@ -22,7 +22,7 @@ def a_chain(chance: random.Random) -> Chain:
     chain: Chain = []
     for n in range(chance.randint(2, RECORDS_MAX)):
         head = head_at(chain[-1]) if chain else empty_head(STORE)
-        chain.append(chained(head, an_entry(chance, n)))
+        chain.append(chain_entry(head, an_entry(chance, n)))
     return chain
 
 
@@ -39,7 +39,7 @@ def intact(chain: Sequence[Record], head: ChainTip) -> bool:
     """Whether every record is the one that its entry makes after its predecessor, up to ``head``."""
     so_far = empty_head(head.store)
     for record in chain:
-        if record != chained(so_far, record.entry):
+        if record != chain_entry(so_far, record.entry):
             return False
         so_far = head_at(record)
     return so_far == head
@@ -96,7 +96,7 @@ def rewrite(chance: random.Random, chain: Chain) -> Chain:
     rewritten = chain[:n]
     for record in chain[n:]:
         entry = replace(record.entry, at_ns=record.entry.at_ns + 1) if record is chain[n] else record.entry
-        rewritten.append(chained(head_at(rewritten[-1]) if rewritten else empty_head(STORE), entry))
+        rewritten.append(chain_entry(head_at(rewritten[-1]) if rewritten else empty_head(STORE), entry))
     return rewritten
 
 

@@ -117,7 +117,7 @@ class CustodySpanProcessor(SpanProcessor):
         while self._waiting:
             batch = [self._waiting[place] for place in range(min(BATCH_SPANS, len(self._waiting)))]
             try:
-                self.lost += self._way.put([_told_by(span) for span in batch])
+                self.lost += self._way.put([_convert_span(span) for span in batch])
             except (CustodyError, OSError) as error:
                 if not self._refused:
                     _log.warning("spans cannot be kept: %s", error)
@@ -157,7 +157,7 @@ def _call(again: Any) -> None:
         again()
 
 
-def _told_by(span: ReadableSpan) -> OtlpSpan:
+def _convert_span(span: ReadableSpan) -> OtlpSpan:
     """A span as OTLP has it."""
     context, parent = span.get_span_context(), span.parent
     attributes = {key: _value(value) for key, value in (span.attributes or {}).items()}

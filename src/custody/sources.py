@@ -12,7 +12,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _asked(call: Callable[Concatenate[SourceRegistry, P], T]) -> Callable[..., Coroutine[Any, Any, T]]:
+def _make_async(call: Callable[Concatenate[SourceRegistry, P], T]) -> Callable[..., Coroutine[Any, Any, T]]:
     async def ask(self: "_Repository", *values: P.args, **named: P.kwargs) -> T:
         return await asyncio.wrap_future(self._worker.submit(lambda: call(self.registry, *values, **named)))
 
@@ -28,15 +28,23 @@ class _Repository:
     def __init__(self, *place: Any, **named: Any) -> None:
         self.registry, self._worker = self._open(*place, **named), ThreadPoolExecutor(1, "sources")
 
-    register, get = _asked(SourceRegistry.register), _asked(SourceRegistry.get)
-    find_by_key = _asked(SourceRegistry.find_by_key)
-    find_by_canonical_key = _asked(SourceRegistry.find_by_canonical_key)
-    register_usage, usage = _asked(SourceRegistry.register_usage), _asked(SourceRegistry.usage)
-    merge, unmerge, part = _asked(SourceRegistry.merge), _asked(SourceRegistry.unmerge), _asked(SourceRegistry.part)
-    excerpt, read, known = _asked(SourceRegistry.excerpt), _asked(SourceRegistry.read), _asked(SourceRegistry.known)
+    register, get = _make_async(SourceRegistry.register), _make_async(SourceRegistry.get)
+    find_by_key = _make_async(SourceRegistry.find_by_key)
+    find_by_canonical_key = _make_async(SourceRegistry.find_by_canonical_key)
+    register_usage, usage = _make_async(SourceRegistry.register_usage), _make_async(SourceRegistry.usage)
+    merge, unmerge, part = (
+        _make_async(SourceRegistry.merge),
+        _make_async(SourceRegistry.unmerge),
+        _make_async(SourceRegistry.part),
+    )
+    excerpt, read, known = (
+        _make_async(SourceRegistry.excerpt),
+        _make_async(SourceRegistry.read),
+        _make_async(SourceRegistry.known),
+    )
 
     async def iter_all(self) -> AsyncIterator[tuple[SourceIdentity, ResearchSource]]:
-        for one in await _asked(SourceRegistry.all)(self):
+        for one in await _make_async(SourceRegistry.all)(self):
             yield one
 
     async def iter_sources(self) -> AsyncIterator[ResearchSource]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from custody.core.ids import Digest, EventId, NaturalKey, StoreId
-from custody.core.record import Record, RecordDraft, chained, empty_head, head_at
+from custody.core.record import Record, RecordDraft, chain_entry, empty_head, head_at
 from custody.core.wire.canonical import Json
 
 STORE = StoreId("5" * 32)
@@ -94,7 +94,7 @@ def chain_of(made: Sequence[RecordDraft], store: StoreId = STORE) -> list[Record
     """A sound chain of these entries."""
     head, records = empty_head(store), []
     for entry in made:
-        records.append(chained(head, entry))
+        records.append(chain_entry(head, entry))
         head = head_at(records[-1])
     return records
 

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from custody.core.ids import AgentName, SessionId
-from custody.core.wire.arrival import lost
+from custody.core.wire.arrival import make_loss_arrival
 from custody.server.queries import activity as looked_at
 from custody.server.queries.activity import ActiveSession, ActivityTables
 from custody.store import Store
@@ -104,7 +104,7 @@ def test_what_there_is_and_what_was_lost(store: Store) -> None:
     looked = ActivityTables(store)
     assert (looked.first_ns(), looked.holds(["tool_call", "decision"]), looked.lost(5)) == (None, frozenset(), [])
     kept(store, [("robot", "s1")])
-    store.append([lost(f"{n} a hook ended", 7) for n in range(3)])
+    store.append([make_loss_arrival(f"{n} a hook ended", 7) for n in range(3)])
     assert looked.holds(["tool_call", "decision"]) == {"tool_call"}
     assert len(looked.lost(2)) == 2
     assert looked.first_ns() is not None

@@ -5,7 +5,7 @@ import pytest
 from custody.attribution.queries.origins import OriginTables
 from custody.core.ids import SessionId, StoreId
 from custody.core.paths import RepoPath
-from custody.core.record import Record, chained, empty_head
+from custody.core.record import Record, chain_entry, empty_head
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.canonical import parse
 from custody.core.wire.event_views import views_of
@@ -18,7 +18,7 @@ OTHER = StoreId("f" * 32)
 A, B = RepoPath(b"a"), RepoPath(b"caf\xe9")
 ARRIVAL: Arrival = an_arrival("prompt", id="w")
 OUTLINE = outline_of(views_of(parse(ARRIVAL.payload)))
-RECORD: Record = chained(empty_head(OTHER), ARRIVAL.entry)
+RECORD: Record = chain_entry(empty_head(OTHER), ARRIVAL.entry)
 
 
 @pytest.fixture

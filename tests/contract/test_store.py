@@ -11,7 +11,7 @@ from custody.core.chain_check import check_chain
 from custody.core.errors import StoreError
 from custody.core.ids import CommitSha, ContentHash, NaturalKey, SessionId, StoreId
 from custody.core.paths import RepoPath
-from custody.core.record import GENESIS, Record, chained, empty_head, head_at
+from custody.core.record import GENESIS, Record, chain_entry, empty_head, head_at
 from custody.core.views import FileEdit, SourceAccess, View
 from custody.core.wire.arrival import CONTINUES
 from custody.ledger.queries.edits import edits_at, edits_with
@@ -201,7 +201,7 @@ def test_another_record_at_a_taken_place_is_a_fork_and_both_are_kept(store: Stor
 
 def test_an_event_that_another_store_knew_and_erased_is_not_lost(store: Store) -> None:
     ours = an_arrival("edit", after=LONG)
-    foreign = chained(empty_head(StoreId("f" * 32)), ours.entry)
+    foreign = chain_entry(empty_head(StoreId("f" * 32)), ours.entry)
     store.copy([Body(ours.entry.digest, None), *(Body(digest, None) for digest in ours.texts), foreign])
     assert store.append([ours]).known == (ours.entry.event,)
     payload = store.tables.payload(foreign)
@@ -213,7 +213,7 @@ def test_an_event_that_another_store_knew_and_erased_is_not_lost(store: Store) -
 
 def test_nobody_else_continues_our_own_chain(store: Store) -> None:
     (record,) = store.append([an_arrival("edit")]).made
-    forged = chained(head_at(record), replace(record.entry, key=NaturalKey("event:forged")))
+    forged = chain_entry(head_at(record), replace(record.entry, key=NaturalKey("event:forged")))
     (copied,) = store.copy([record, forged])
     assert (copied.known, copied.new, copied.forked) == (1, 0, 1)
     assert list(store.tables.records(record.store)) == [record]
@@ -270,4 +270,4 @@ def _fail(_: object) -> None:
 def _moved(record: Record, store: StoreId, key: str | None = None) -> Record:
     """The same record as the first of another chain."""
     entry = record.entry if key is None else replace(record.entry, key=NaturalKey(key))
-    return chained(empty_head(store), entry)
+    return chain_entry(empty_head(store), entry)

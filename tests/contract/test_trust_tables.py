@@ -8,8 +8,8 @@ from custody.core.ids import RecordRef, Seq
 from custody.core.wire.arrival import Arrival
 from custody.store import Store
 from custody.trust.app import standing as trust_standing
-from custody.trust.app.decisions import TrustQuery, account_of, agents_in, settled
-from custody.trust.app.standing import standing_of
+from custody.trust.app.decisions import TrustQuery, account_of, agents_in, read_settled_decisions
+from custody.trust.app.standing import read_standing
 from custody.trust.queries.decisions import unreviewed_decisions
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
@@ -60,8 +60,8 @@ def test_a_standing_that_was_kept_is_that_of_a_replay(
         decided = "rejected" if number % 3 == 0 else "accepted"
         store.append([decision(number, decision=decided, changed_lines=7 * number, unreviewed=number == 4)])
         again = open_store()
-        told = standing_of(again, "robot", asked)
-        with settled(again):
+        told = read_standing(again, "robot", asked)
+        with read_settled_decisions(again):
             assert told == account_of(again, "robot", asked).standing
     assert store.db.rows("SELECT count(*) FROM trust_standing") == [(1,)]
 

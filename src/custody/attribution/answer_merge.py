@@ -15,7 +15,7 @@ class AttributionRun:
     findings: tuple[AttributionFinding, ...]
 
 
-def merged(findings: Sequence[AttributionFinding]) -> list[AttributionRun]:
+def merge_findings(findings: Sequence[AttributionFinding]) -> list[AttributionRun]:
     """Findings of one file in the order of its lines, those with the same trace and tier side by side as one."""
     made: list[AttributionRun] = []
     for finding in findings:

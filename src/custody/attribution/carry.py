@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import NamedTuple
 
-from custody.attribution.text import bare, is_informative, words_of
+from custody.attribution.text import bare, is_informative, split_line_words
 
 GAP_PRODUCT_MAX = 1_000_000
 """Old times new lines of a stretch in which no line is unique: beyond it, only its two ends are compared."""
@@ -272,19 +272,19 @@ class WordShare:
         return sum(count for _, count in self.parts) / self.total if self.total else 0.0
 
 
-def shared_words(
+def align_words(
     old: Sequence[str], new: Sequence[str] | Mapping[int, str], gap: UnmatchedRange
 ) -> dict[int, WordShare]:
     """For the new lines of a replaced stretch, where their words come from, aligned over the whole stretch."""
-    ours = [(word, i) for i in range(gap.old_first, gap.old_end) for word in words_of(old[i])]
-    theirs = [(word, j) for j in range(gap.new_first, gap.new_end) for word in words_of(new[j])]
+    ours = [(word, i) for i in range(gap.old_first, gap.old_end) for word in split_line_words(old[i])]
+    theirs = [(word, j) for j in range(gap.new_first, gap.new_end) for word in split_line_words(new[j])]
     if not ours or not theirs or len(ours) * len(theirs) > WORDS_PRODUCT_MAX:
         return {}
     given: dict[int, Counter[int]] = {}
     for i, j in align([word for word, _ in ours], [word for word, _ in theirs]):
         given.setdefault(theirs[j][1], Counter())[ours[i][1]] += 1
     return {
-        j: WordShare(tuple(sorted(counts.items(), key=lambda part: (-part[1], part[0]))), len(words_of(new[j])))
+        j: WordShare(tuple(sorted(counts.items(), key=lambda part: (-part[1], part[0]))), len(split_line_words(new[j])))
         for j, counts in given.items()
     }
 

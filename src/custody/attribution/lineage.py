@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from custody.attribution.carry import UnmatchedRange, WordShare, gaps_between, matched_lines, moved_blocks, shared_words
+from custody.attribution.carry import UnmatchedRange, WordShare, align_words, gaps_between, matched_lines, moved_blocks
 from custody.attribution.rules import AttributeRules
-from custody.attribution.text import words_of
+from custody.attribution.text import split_line_words
 
 ENGINE_VERSION = 5
 """Raised whenever the same evidence gives other origins; what was kept is then made again."""
@@ -85,20 +85,20 @@ class CapturedStep:
     proposed: Sequence[str] | None = None
 
 
-def replayed(step: CapturedStep, previous: TracedText | None, rules: AttributeRules) -> TracedText:
+def replay_step(step: CapturedStep, previous: TracedText | None, rules: AttributeRules) -> TracedText:
     """The text after ``step`` with its origins; ``previous`` is the last known state of the file, if there is one."""
     newcomers = UNKNOWN if previous is None else BETWEEN
     if step.before is None:
         before = previous or NOTHING
     else:
-        before = carried(previous or NOTHING, step.before, newcomers, rules.carry_words_share_min, rules)
+        before = carry_origins(previous or NOTHING, step.before, newcomers, rules.carry_words_share_min, rules)
     if not step.is_call:
-        return carried(before, step.after, newcomers, rules.carry_words_share_min, rules)
-    after = carried(before, step.after, LineOrigin(step.state), rules.call_words_share_min, rules)
+        return carry_origins(before, step.after, newcomers, rules.carry_words_share_min, rules)
+    after = carry_origins(before, step.after, LineOrigin(step.state), rules.call_words_share_min, rules)
     return after if step.proposed is None else _with_person(after, step)
 
 
-def carried(
+def carry_origins(
     old: TracedText, new: Sequence[str], newcomers: LineOrigin, words_share_min: float, rules: AttributeRules
 ) -> TracedText:
     """``new`` with the origins that its lines have from ``old``; lines that come from nowhere are ``newcomers``."""
@@ -110,14 +110,14 @@ def carried(
     if len(found) + len(moved) < len(new):
         pairs = ((i, j) for j, i in sorted(found.items()))  # rising on both sides
         for gap in gaps_between(list(pairs), UnmatchedRange(0, len(old.lines), 0, len(new))):
-            _carry_words(old, new, gap, origins, words_share_min)
+            _carry_by_words(old, new, gap, origins, words_share_min)
     return TracedText(new, tuple(newcomers if origin is None else origin for origin in origins))
 
 
-def _carry_words(
+def _carry_by_words(
     old: TracedText, new: Sequence[str], gap: UnmatchedRange, origins: list[LineOrigin | None], words_share_min: float
 ) -> None:
-    for j, words in shared_words(old.lines, new, gap).items():
+    for j, words in align_words(old.lines, new, gap).items():
         if origins[j] is None and words.share >= words_share_min:
             origins[j] = blended(words, old.origins)
     _follow(new, gap, origins)
@@ -141,7 +141,7 @@ def _follow(new: Sequence[str], gap: UnmatchedRange, origins: list[LineOrigin | 
     if gap.old_first == gap.old_end:
         return
     for j in range(gap.new_first, gap.new_end):
-        if origins[j] is None and not words_of(new[j]):
+        if origins[j] is None and not split_line_words(new[j]):
             above = origins[j - 1] if j > gap.new_first else None
             below = next((o for o in origins[j + 1 : gap.new_end] if o is not None), None)
             origins[j] = above if above is not None and (below is None or below.state == above.state) else None

@@ -97,12 +97,12 @@ def _look(view: FileState, ref: RecordRef, n: int) -> FileSnapshot:
     )
 
 
-def merged(moments: Iterable[FileSnapshot]) -> list[FileSnapshot]:
+def merge_moments(moments: Iterable[FileSnapshot]) -> list[FileSnapshot]:
     """Each observed thing once, oldest first: the text of the source that says most, the earliest time of its like."""
     seen: dict[str, list[FileSnapshot]] = {}
     for moment in moments:
         seen.setdefault(moment.observed, []).append(moment)
-    found = {name: reduce(_one, sorted(same, key=_worth, reverse=True)) for name, same in seen.items()}
+    found = {name: reduce(_merge_pair, sorted(same, key=_worth, reverse=True)) for name, same in seen.items()}
     whole = [moment for moment in found.values() if not _is_outdone(moment, found)]
     return sorted(whole, key=lambda moment: (moment.at_ns, place_of(moment.observed)))
 
@@ -117,7 +117,7 @@ def place_of(observed: str) -> tuple[bool, tuple[str | int, ...]]:
     return LOOK in observed, tuple(int(piece) if n % 2 else piece for n, piece in enumerate(pieces))
 
 
-def _one(better: FileSnapshot, worse: FileSnapshot) -> FileSnapshot:
+def _merge_pair(better: FileSnapshot, worse: FileSnapshot) -> FileSnapshot:
     proposed = better.proposed if better.proposed is not None else worse.proposed
     if worse.is_claim and not better.is_claim:
         # When it was, on what and instead of what is part of what our hook saw: a claim does not fill it in.
@@ -187,7 +187,7 @@ def _only_in(text: str | None, other: str | None) -> Iterator[tuple[int, str]]:
             yield place, line
 
 
-def applied(moment: FileSnapshot, whole: Sequence[str] | None) -> tuple[list[str], bool] | None:
+def apply_moment(moment: FileSnapshot, whole: Sequence[str] | None) -> tuple[list[str], bool] | None:
     """The lines after a moment, and whether they are the whole file; None when its text is not known.
 
     ``whole`` is the file before, where that is known: an edit of a piece is put into it.

@@ -17,14 +17,14 @@ from custody.attribution.carry import (
     SingleOccurrence,
     UnmatchedRange,
     WordShare,
+    align_words,
     equal_blocks,
     gaps_of,
-    shared_words,
     signs_of,
 )
 from custody.attribution.lineage import UNKNOWN, LineOrigin, TracedText, blended
 from custody.attribution.rules import AttributeRules
-from custody.attribution.text import bare, is_informative, key_of, keys_of, words_of
+from custody.attribution.text import bare, is_informative, key_of, keys_of, split_line_words
 from custody.core.ids import CommitSha
 
 BETWEEN_LINES_MAX = 3
@@ -152,7 +152,7 @@ def _between(lines: Sequence[VersionLine]) -> list[VersionLine | OpenLine]:
     return [OpenLine(line.key, False, "", line) for line in lines]
 
 
-def joined(sides: Sequence[list[VersionLine | OpenLine]]) -> list[VersionLine | OpenLine]:
+def join_merge_parents(sides: Sequence[list[VersionLine | OpenLine]]) -> list[VersionLine | OpenLine]:
     """A merge: each line as the first parent that has it knows it; open where no parent has it."""
     if len(sides) == 1:
         return sides[0]
@@ -284,7 +284,7 @@ class OpenVersion:
         for j in self._first_open:
             if j in self._open and not self._lines[j].tells:
                 above, below = self._neighbour(j, -1, added), self._neighbour(j, 1, added)
-                closes = bool(self._texts[j].strip()) and not words_of(self._texts[j]) and j + 1 not in added
+                closes = bool(self._texts[j].strip()) and not split_line_words(self._texts[j]) and j + 1 not in added
                 if above is not None and (closes or (below is not None and above.state == below.state)):
                     self._settle(j, above, ())
 
@@ -416,7 +416,7 @@ class OpenVersion:
         )
 
     def _shared(self, old: Sequence[str], gap: UnmatchedRange) -> dict[int, WordShare]:
-        return {j: words for j, words in shared_words(old, self._texts, gap).items() if j in self._open}
+        return {j: words for j, words in align_words(old, self._texts, gap).items() if j in self._open}
 
     def _neighbour(self, j: int, step: int, added: set[int]) -> LineOrigin | None:
         """The origin of the next added line in one direction that says something; None at the end of the hunk."""

@@ -95,7 +95,7 @@ SIGNALS: MappingProxyType[str, See] = MappingProxyType(
 
 def look(segment: Segment, candidate: TraceCandidate, rules: AttributeRules, *, rules_digest: Digest) -> Evidence:
     """Everything that can be seen in ``candidate``, in the table's order."""
-    return Evidence(tuple(_seen(segment, candidate, rules)), rules_digest)
+    return Evidence(tuple(_collect_signals(segment, candidate, rules)), rules_digest)
 
 
 def best_range(segment: Segment, candidate: TraceCandidate) -> Lines | None:
@@ -131,7 +131,7 @@ def window_ns(at_ns: int, rules: AttributeRules) -> tuple[int, int]:
     return at_ns - before, at_ns + after
 
 
-def _seen(segment: Segment, candidate: TraceCandidate, rules: AttributeRules) -> Iterator[Signal]:
+def _collect_signals(segment: Segment, candidate: TraceCandidate, rules: AttributeRules) -> Iterator[Signal]:
     for name, see in SIGNALS.items():
         why = see(segment, candidate, rules)
         if why is not None:

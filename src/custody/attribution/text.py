@@ -58,10 +58,10 @@ def keys_of(lines: Iterable[str]) -> list[int]:
 
 
 @lru_cache(maxsize=1 << 16)
-def words_of(line: str) -> tuple[str, ...]:
+def split_line_words(line: str) -> tuple[str, ...]:
     """The words of a line; marks and quotes do not count, since formatters change them.
 
-    >>> words_of("total = price * 3  # net")
+    >>> split_line_words("total = price * 3  # net")
     ('total', 'price', '3', 'net')
     """
     return tuple(_WORD.findall(line))
@@ -74,6 +74,6 @@ def is_informative(line: str) -> bool:
     >>> is_informative("    return total_price"), is_informative("}"), is_informative("    return None")
     (True, False, False)
     """
-    words = words_of(line)
+    words = split_line_words(line)
     signs = sum(map(len, words))
     return signs >= INFORMATIVE_SIGNS_MIN and not _COMMON.issuperset(word.lower() for word in words)

@@ -20,7 +20,7 @@ class RankedCandidate:
 RankKey = tuple[int, float, int, tuple[bool, int], tuple[str, ...]]
 
 
-def standing(segment: Segment, weighed: RankedCandidate) -> RankKey:
+def rank_candidate(segment: Segment, weighed: RankedCandidate) -> RankKey:
     """The smaller, the better: tier, score, text support, the latest not after the commit, the smaller id.
 
     Under the document's points a better tier is a better score. Where they differ, the tier leads: a mere claim must
@@ -38,9 +38,9 @@ def standing(segment: Segment, weighed: RankedCandidate) -> RankKey:
 
 def best_of(segment: Segment, weighed: list[RankedCandidate]) -> RankedCandidate:
     """The one that stands best; the order of ``weighed`` never matters."""
-    first = min(standing(segment, one) for one in weighed)
+    first = min(rank_candidate(segment, one) for one in weighed)
     # Two observations under one name differ only in what they say of the file; their own text decides.
-    return min((one for one in weighed if standing(segment, one) == first), key=lambda one: repr(one.candidate))
+    return min((one for one in weighed if rank_candidate(segment, one) == first), key=lambda one: repr(one.candidate))
 
 
 def _lateness(segment: Segment, candidate: TraceCandidate) -> tuple[bool, int]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from custody.capture.shell import Write, commands, writes
 from custody.capture.tool_use import ToolUse
-from custody.capture.typed_field import Fields, clean, string
+from custody.capture.typed_field import Fields, clean, get_string
 from custody.core.ids import AgentName, SessionId
 from custody.core.views import PullRequestFact
 
@@ -39,7 +39,7 @@ class ToolOutput(Struct, frozen=True):
         return self.refused or self.code not in (None, 0)
 
 
-def written_by(command: str | None, answer: ToolOutput, folder: str = "") -> tuple[Write, ...]:
+def find_written_files(command: str | None, answer: ToolOutput, folder: str = "") -> tuple[Write, ...]:
     """What a shell command certainly wrote, by its own text; ``folder`` is where the call asked to run it."""
     if command is None or answer.running or answer.refused:
         return ()
@@ -71,11 +71,11 @@ def add_git_facts(use: ToolUse, command: str | None, answer: ToolOutput) -> Tool
 
 def pull_request(agent: AgentName, session: SessionId, at_ns: int, request: Fields) -> PullRequestFact | None:
     """That a session spoke of a pull request, by its number, URL, repository and action; None without a number."""
-    number, url = request.get("number"), string(request.get("url"))
+    number, url = request.get("number"), get_string(request.get("url"))
     if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= NUMBER_MAX:
         return None
     match = None if url is None else _PULL_URL.match(url)
-    repository = string(request.get("repository")) or (match[1] if match else None)
+    repository = get_string(request.get("repository")) or (match[1] if match else None)
     return PullRequestFact(
         agent,
         session,
@@ -83,5 +83,5 @@ def pull_request(agent: AgentName, session: SessionId, at_ns: int, request: Fiel
         at_ns,
         repository=None if repository is None else clean(repository),
         url=None if url is None else clean(url),
-        action=clean(string(request.get("action")) or "") or None,
+        action=clean(get_string(request.get("action")) or "") or None,
     )

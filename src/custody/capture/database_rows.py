@@ -75,7 +75,7 @@ class Database:
 
     def columns(self, table: str) -> frozenset[str]:
         """The names of a plain table's columns; none where there is no such table."""
-        with _in_words(self._path):
+        with _translate_database_errors(self._path):
             made = self._connection.execute(
                 "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
             ).fetchone()
@@ -112,7 +112,7 @@ class Database:
         piece: list[DatabaseRow] = []
         size = 0
         key: object = None
-        with _in_words(self._path):
+        with _translate_database_errors(self._path):
             cursor = self._connection.execute(sql, (*values, *(() if last is None else (last,))))
             for key, *found in cursor:
                 piece.append(_row(columns, found))
@@ -139,14 +139,14 @@ def is_database(path: Path) -> bool:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Database]:
+def open_agent_database(path: Path) -> Iterator[Database]:
     """A database to read from; what is wrong with it is an ``OSError`` in words, now or while it is read."""
-    with _in_words(path):
+    with _translate_database_errors(path):
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?{_mode(path)}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
         )
     try:
-        with _in_words(path):
+        with _translate_database_errors(path):
             # Texts need not be UTF-8, and a schema may hold traps.
             connection.text_factory = bytes
             connection.execute("PRAGMA query_only = ON")
@@ -159,10 +159,10 @@ def opened(path: Path) -> Iterator[Database]:
 def lines_in(path: Path, wanted: Iterable[RowSelection]) -> Iterator[FileLine]:
     """The rows of several tables, one after the other, each as a line of JSON that names its table.
 
-    A reader that must look into a row to know which to ask for next uses ``opened`` and ``line_of`` itself.
+    A reader that chooses the next row by what a row holds uses ``open_agent_database`` and ``line_of`` itself.
     """
     number = 0
-    with opened(path) as database:
+    with open_agent_database(path) as database:
         for rows in wanted:
             for row in database.rows(rows):
                 number += 1
@@ -214,7 +214,7 @@ def _header(path: Path) -> bytes:
 
 
 @contextmanager
-def _in_words(path: Path) -> Iterator[None]:
+def _translate_database_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:

@@ -29,7 +29,7 @@ def small_file(file: Path) -> bytes:
         return b""
 
 
-def object_said(data: bytes) -> Fields:
+def read_json_object(data: bytes) -> Fields:
     """The JSON object that is there, or an empty one."""
     try:
         return fields(parse(data))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from custody.capture.tool_use import ToolUse
-from custody.capture.typed_field import Fields, fields, string
+from custody.capture.typed_field import Fields, fields, get_string
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, PromptId, SessionId
 from custody.core.paths import RepoPath
@@ -41,7 +41,7 @@ class ObservedHookEvent:
 
     def path(self, named: object) -> RepoPath | None:
         """A path of the repository; None for a path outside it, or for anything else."""
-        return located(self.event, named)
+        return locate_repo_path(self.event, named)
 
     def begun(self, model: str | None) -> Session:
         """The session, as it began or goes on, under the model that speaks in it now."""
@@ -74,9 +74,9 @@ def prompt_id(asked: str) -> PromptId:
     return PromptId("content-" + hashlib.sha256(asked.strip().encode("utf-8", "surrogatepass")).hexdigest()[:32])
 
 
-def located(event: HookEvent, named: object) -> RepoPath | None:
+def locate_repo_path(event: HookEvent, named: object) -> RepoPath | None:
     """A path of the repository for a path as the agent wrote it; None for one outside it, or that is no path."""
-    name, root = string(named), event.worktree
+    name, root = get_string(named), event.worktree
     if name is None or root is None or name[1:2] == ":":
         return None
     whole = _real(event, name)
@@ -90,7 +90,7 @@ def located(event: HookEvent, named: object) -> RepoPath | None:
 
 def _real(event: HookEvent, name: str) -> str:
     """The path where it really is, as far as the hook saw: below the agent's folder, links on the way resolved."""
-    given, folder = string(fields(event.payload).get("cwd")), event.folder
+    given, folder = get_string(fields(event.payload).get("cwd")), event.folder
     if folder is None:
         return posixpath.normpath(name)
     if given is not None and name.startswith(given.rstrip("/") + "/"):

@@ -14,7 +14,7 @@ from enum import Enum
 from msgspec import Struct
 
 from custody.capture.tool_use import FileEffect
-from custody.capture.typed_field import Fields, fields, string, text
+from custody.capture.typed_field import Fields, fields, get_string, text
 from custody.core.lines import Lines
 from custody.core.views import Text
 from custody.core.wire.event_views import text_view
@@ -133,7 +133,7 @@ class _PatchFile:
 def _files(lines: Sequence[str]) -> Iterator[PatchedFile]:
     file: _PatchFile | None = None
     for line in lines:
-        begun = _begun(line.strip())
+        begun = _start_file(line.strip())
         if begun is not None:
             if file is not None:
                 yield file.change()
@@ -146,7 +146,7 @@ def _files(lines: Sequence[str]) -> Iterator[PatchedFile]:
         yield file.change()
 
 
-def _begun(line: str) -> _PatchFile | None:
+def _start_file(line: str) -> _PatchFile | None:
     for mark, kind in ((ADD, PatchKind.ADD), (DELETE, PatchKind.DELETE), (UPDATE, PatchKind.UPDATE)):
         if line.startswith(mark):
             return _PatchFile(kind, line.removeprefix(mark).strip())
@@ -160,13 +160,13 @@ def _joined(lines: Sequence[str]) -> str:
 # --- changes as events tell them --------------------------------------------------------------------------------------
 
 
-def changes_told(said: object) -> tuple[PatchedFile, ...]:
+def read_event_changes(said: object) -> tuple[PatchedFile, ...]:
     """The changes of an event, by path; what has none of the known shapes is left out."""
-    found = (_told(path, fields(change)) for path, change in sorted(fields(said).items()))
+    found = (_parse_change(path, fields(change)) for path, change in sorted(fields(said).items()))
     return tuple(change for change in found if change is not None)
 
 
-def _told(path: str, said: Fields) -> PatchedFile | None:
+def _parse_change(path: str, said: Fields) -> PatchedFile | None:
     kind = next((kind for kind in PatchKind if said.get("type") == kind.value or kind.value in said), None)
     if kind is None or not path:
         return None
@@ -179,7 +179,7 @@ def _told(path: str, said: Fields) -> PatchedFile | None:
     return PatchedFile(
         path=path,
         kind=kind,
-        moved=string(inner.get("move_path")) or None,
+        moved=get_string(inner.get("move_path")) or None,
         pieces=tuple(_pieces(diff)) if isinstance(diff, str) else (),
         untold=None if isinstance(diff, str) else text(diff),
     )

@@ -340,7 +340,7 @@ class _ShellRun:
     def _written(self, step: _Step, words: list[_Word], reader: _Step | None) -> Iterator[Write]:
         if reader is not None:
             into = _without_assignments(reader.words)
-            text = _said(step, words) if not step.out else None
+            text = _read_printed_text(step, words) if not step.out else None
             if text is not None and into and into[0].text == "tee" and not reader.piped and not reader.here:
                 yield from self._tee(into, text)
             return
@@ -348,7 +348,7 @@ class _ShellRun:
             if step.here.text is not None:
                 yield from self._tee(words, step.here.text)
             return
-        if step.out and not step.piped and (text := _said(step, words)) is not None:
+        if step.out and not step.piped and (text := _read_printed_text(step, words)) is not None:
             sign, target = step.out[-1]
             yield from self._into(target, text, append=sign == ">>")
 
@@ -374,7 +374,7 @@ def _without_assignments(words: list[_Word]) -> list[_Word]:
     return []
 
 
-def _said(step: _Step, words: list[_Word]) -> str | None:
+def _read_printed_text(step: _Step, words: list[_Word]) -> str | None:
     """What a command prints, where its own text tells."""
     texts = [word.text for word in words]
     if not texts or None in texts:

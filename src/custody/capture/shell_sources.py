@@ -51,7 +51,7 @@ def opened_by(command: str) -> Iterator[tuple[str, CommandOutcome]]:
 def _in_steps(steps: tuple[ShellCommand, ...]) -> Iterator[tuple[str, CommandOutcome]]:
     for step in steps:
         name = (step.words[0] or "").rpartition("/")[2] if step.words else ""
-        if name in ("curl", "wget") and step.alone and (url := _told(name, step.words[1:])) is not None:
+        if name in ("curl", "wget") and step.alone and (url := _find_url(name, step.words[1:])) is not None:
             yield url, CommandOutcome.TOLD
             continue
         if name in _WRITERS or (name == "git" and not _PULLING.intersection(step.words[1:3])):
@@ -64,7 +64,7 @@ def _in_steps(steps: tuple[ShellCommand, ...]) -> Iterator[tuple[str, CommandOut
             yield GITHUB, CommandOutcome.UNTOLD
 
 
-def _told(name: str, words: tuple[str | None, ...]) -> str | None:
+def _find_url(name: str, words: tuple[str | None, ...]) -> str | None:
     """The one address of a command that prints the page or fails; None for any other."""
     urls: list[str] = []
     fails = name == "wget"

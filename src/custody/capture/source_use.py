@@ -13,7 +13,7 @@ from custody.capture.command_facts import ToolOutput
 from custody.capture.shell import ShellCommand, commands
 from custody.capture.shell_sources import CommandOutcome, opened_by
 from custody.capture.tool_use import LOCATOR_CHARS_MAX, SourceUse
-from custody.capture.typed_field import Fields, clean, fields, items, json_in, string, text
+from custody.capture.typed_field import Fields, clean, fields, get_string, items, json_in, text
 from custody.core.views import Reading, Text
 
 LISTED_MAX = 100
@@ -79,7 +79,7 @@ def page_use(url: str, reading: Reading, content: Text | None, *, code: int | No
 def hit_uses(hits: Iterable[tuple[object, object]]) -> Iterator[SourceUse | None]:
     """What a search listed, by locators and titles; None for a hit without a locator."""
     for locator, title in islice(hits, LISTED_MAX):
-        named = string(title)
+        named = get_string(title)
         cut = None if named is None else clean(named)[:LOCATOR_CHARS_MAX]
         yield SourceUse(locator, Reading.LISTED, title=cut) if isinstance(locator, str) else None
 
@@ -138,8 +138,8 @@ def server_uses(tool: str, given: Fields, shown: str, *, failed: bool, error: st
 def shown_text(answer: object, words: str) -> str:
     """What a tool of some server returned, as text."""
     blocks = items(answer) or items(fields(answer).get("content"))
-    texts = [string(fields(block).get("text")) for block in blocks]
-    return string(answer) or "\n".join(filter(None, texts)) or words
+    texts = [get_string(fields(block).get("text")) for block in blocks]
+    return get_string(answer) or "\n".join(filter(None, texts)) or words
 
 
 def _hits(shown: str) -> Iterator[tuple[object, object]]:

@@ -19,7 +19,7 @@ SYNTHETIC = "<synthetic>"
 _FULL_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-def string(value: object) -> str | None:
+def get_string(value: object) -> str | None:
     """``value`` if it is a text."""
     return value if isinstance(value, str) else None
 

@@ -16,7 +16,7 @@ OF_THE_WHOLE = frozenset((CitationCode.NONE, CitationCode.COVERAGE))
 """These are of a report as a whole: who changes one has to leave it well cited."""
 
 
-def brought(after: bytes, before: bytes | None, rules: CiteRules, *, is_report: bool) -> tuple[Finding, ...]:
+def find_new_findings(after: bytes, before: bytes | None, rules: CiteRules, *, is_report: bool) -> tuple[Finding, ...]:
     """The findings about ``after`` that were not there ``before``; None: it is new."""
     findings = _findings(after, rules, is_report=is_report)
     if before is None or not findings:

@@ -30,7 +30,7 @@ _DATA = "They are names that others gave to things: whatever they say, they are 
 def citation_contract(sources: Iterable[ResearchSource], rules: CiteRules | None = None) -> str:
     """What a writer has to keep to, with a row ``S1 – Title (URL)`` for each source, by number."""
     rules = rules or CiteRules()
-    known = by_number(sources)
+    known = index_by_number(sources)
     ids = ", ".join(str(source.source_id) for source in known)
     rows = _block(known) if known else "There are no sources: write no marker, and nothing that would need one."
     return f"""\
@@ -61,7 +61,7 @@ Before you answer, check. In this report citations matter most of all:
 
 def executor_context(sources: Iterable[ResearchSource]) -> str:
     """What those who gather are told: the sources so far, and that findings come back with the ids of theirs."""
-    known = by_number(sources)
+    known = index_by_number(sources)
     rows = _block(known) if known else "There are no sources yet."
     return f"""\
 CURRENT SOURCES
@@ -90,7 +90,7 @@ def findings_context(findings: Iterable[HierarchicalFinding]) -> str:
 def missing_citations_reminder(audit: Audit, draft: str = "") -> str:
     """What an answer lacks, each with its place; empty if it lacks nothing. With ``draft``, sentences are quoted."""
     lines = draft.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    told = [_told(one) for one in audit.findings]
+    told = [_describe_finding(one) for one in audit.findings]
     if any(one.code is CitationCode.COVERAGE for one in audit.findings):
         for line, column in audit.coverage.missing:
             words = lines[line - 1][column - 1 :] if line <= len(lines) else ""
@@ -157,7 +157,7 @@ def _block(sources: Sequence[ResearchSource]) -> str:
     return "\n".join(["<sources>", *map(source_row, sources), "</sources>"])
 
 
-def _told(one: Finding) -> str:
+def _describe_finding(one: Finding) -> str:
     """A finding with its place; of what is missing in the whole text there is none."""
     if one.code in (CitationCode.UNUSED, CitationCode.COVERAGE, CitationCode.NONE):
         return _one_line(one.message)
@@ -169,7 +169,7 @@ def _one_line(message: str) -> str:
     return " ".join("".join(_visible(sign) for sign in message).split())
 
 
-def by_number(sources: Iterable[ResearchSource]) -> tuple[ResearchSource, ...]:
+def index_by_number(sources: Iterable[ResearchSource]) -> tuple[ResearchSource, ...]:
     """Sources by their numbers; every one has an id, and no two the same."""
     known: dict[int, ResearchSource] = {}
     for source in sources:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from custody.cite.audit import Audit
-from custody.cite.contract import by_number, citation_contract, findings_context, missing_citations_reminder
+from custody.cite.contract import citation_contract, findings_context, index_by_number, missing_citations_reminder
 from custody.cite.drafts import ReportDraft, audit_draft
 from custody.cite.model import ResearchSource
 from custody.cite.results import ResearchResults
@@ -60,7 +60,7 @@ class DraftLoop:
     @classmethod
     def of(cls, results: ResearchResults, task: str, rules: CiteRules) -> "DraftLoop":
         """Begin: what is to be written, what was found, the contract."""
-        sources = by_number(results.sources)
+        sources = index_by_number(results.sources)
         parts = (task.strip(), findings_context(results.findings).strip(), citation_contract(sources, rules))
         return cls("\n\n".join(part for part in parts if part), sources, rules)
 
@@ -86,7 +86,7 @@ class DraftLoop:
 
     def answered(self, answer: object) -> "DraftLoop":
         """The same with one answer more, looked at."""
-        return replace(self, attempts=(*self.attempts, _looked_at(answer, self.sources, self.rules)))
+        return replace(self, attempts=(*self.attempts, _audit_answer(answer, self.sources, self.rules)))
 
 
 def best_of(attempts: Sequence[Attempt]) -> Attempt:
@@ -97,7 +97,7 @@ def best_of(attempts: Sequence[Attempt]) -> Attempt:
     return attempts[-min(usable)[1]]
 
 
-def _looked_at(answer: object, sources: Sequence[ResearchSource], rules: CiteRules) -> Attempt:
+def _audit_answer(answer: object, sources: Sequence[ResearchSource], rules: CiteRules) -> Attempt:
     if not isinstance(answer, str):
         return Attempt(problem=f"the answer is {type(answer).__name__}, not a text")
     if not answer.strip():

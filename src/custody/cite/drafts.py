@@ -21,8 +21,8 @@ from custody.cite.plan import ConversionTarget
 from custody.cite.registry import ARTIFACT_CHARS_MAX
 from custody.cite.rules import CiteRules
 from custody.cite.source_list import find_listing
-from custody.cite.source_merge import cleaned
-from custody.cite.subject import AuditSubject, CheckFinding, brief, named
+from custody.cite.source_merge import clean_source
+from custody.cite.subject import AuditSubject, CheckFinding, brief, name_entry
 from custody.cite.urls import url_key
 from custody.cite.walk import HEADING
 
@@ -113,7 +113,7 @@ def footnoted(draft: ReportDraft, formatter: FootnoteFormatter | None = None) ->
         return FootnotedReport(draft.text, (), ())
     whole = _with_list(draft.text, [f"- [{name}] {name}" for name in by_id])
     if not _shows_its_list(find_listing(lay_out(whole)), draft.sources):
-        rows = [f"- [{name}] {formatter.format_source(cleaned(one))}" for name, one in by_id.items()]
+        rows = [f"- [{name}] {formatter.format_source(clean_source(one))}" for name, one in by_id.items()]
         return FootnotedReport(_with_list(draft.text, rows), draft.sources, tuple(map(formatter.format_inline, by_id)))
     end = _line_end(whole)
     lines = convert(whole, ConversionTarget.FOOTNOTES).text.removesuffix(end).split(end)
@@ -126,9 +126,9 @@ def footnoted(draft: ReportDraft, formatter: FootnoteFormatter | None = None) ->
         order.append(source)
         markers.append(f"[^{one['note']}]" if one["note"] else "")
         if one["note"]:
-            written.append(formatter.format_footnote(int(one["note"]), cleaned(source)))
+            written.append(formatter.format_footnote(int(one["note"]), clean_source(source)))
         else:
-            written.append(f"{one['label']} {formatter.format_source(cleaned(source))}")
+            written.append(f"{one['label']} {formatter.format_source(clean_source(source))}")
     rows_end = [line.encode("utf-8", "surrogatepass") for line in written]
     return FootnotedReport(end.join([*lines[: -len(by_id)], *rows_end]) + end, tuple(order), tuple(markers))
 
@@ -167,7 +167,9 @@ def _foreign(listing: SourceListing, sources: Sequence[ResearchSource]) -> Itera
         if meant is not None:
             if not _is(entry, meant):
                 yield CheckFinding(
-                    CitationCode.CLASH, entry.start, f"{named(entry)} is listed as '{brief(entry.text)}' and is another"
+                    CitationCode.CLASH,
+                    entry.start,
+                    f"{name_entry(entry)} is listed as '{brief(entry.text)}' and is another",
                 )
         elif not any(_is(entry, one) for one in sources):
             yield CheckFinding(
@@ -238,7 +240,7 @@ def _only_linked(subject: AuditSubject) -> Iterator[CheckFinding]:
     }
     for key, use in linked.items():
         if key not in cited and use.entry is not None:
-            message = f"{named(use.entry)} is cited by a link alone"
+            message = f"{name_entry(use.entry)} is cited by a link alone"
             yield CheckFinding(CitationCode.UNUSED, use.marker.start, message)
 
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from custody.cite.document import Label, LabelKind, ListEntry
-from custody.cite.labels import NUMBER, compiled, number_text
+from custody.cite.labels import NUMBER, compile_byte_pattern, number_text
 from custody.cite.markdown_ranges import Layout
 from custody.cite.walk import MarkdownLink
 
 _NUMBER_IN_BRACKETS = rf"(?:\[|［|【)[ \t]?(?P<s1>[Ss]?)(?P<n1>{NUMBER})[ \t]?(?:\](?!\()|］|】)"
-_LABEL = compiled(
+_LABEL = compile_byte_pattern(
     rf"[ \t]{{0,8}}(?P<em>\*\*|__|\*|_)?(?:{_NUMBER_IN_BRACKETS}"
     rf"|(?P<s2>[Ss])(?P<n2>{NUMBER})(?=[ \t]*(?::|：|\.|\)|–|—|-|\*|\||\Z))"
     rf"|\\\[(?P<s5>[Ss]?)(?P<n5>{NUMBER})\\\]"
@@ -18,7 +18,7 @@ _LABEL = compiled(
     rf"|(?P<n4>{NUMBER})(?:\.(?![0-9])|\)|、|．)"
     r")(?:(?::|：)(?=\*|_))?(?(em)(?P=em)?)[ \t]*(?::(?!//)|：|–[ \t]|—[ \t]|-[ \t])?[ \t]*"
 )
-_RUN_ON = compiled(rf"\[(?P<s>[Ss]?)(?P<n>{NUMBER})\](?!\()")
+_RUN_ON = compile_byte_pattern(rf"\[(?P<s>[Ss]?)(?P<n>{NUMBER})\](?!\()")
 _BEFORE_RUN_ON = (b" ", b"\t", b"\n", b"\r", b";", "。".encode(), "；".encode())
 _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<\"|「」『』“”（）【】《》，。；、]+", re.IGNORECASE)
 _BARE = re.compile(

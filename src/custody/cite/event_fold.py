@@ -18,8 +18,8 @@ from custody.cite.events import (
     SourceRegistration,
     SourceUsage,
 )
-from custody.cite.keys import SourceKeys, content_key, loose_key, normalised
-from custody.cite.links import remembered
+from custody.cite.keys import SourceKeys, content_key, loose_key, normalize_text
+from custody.cite.links import update_link_memory
 from custody.cite.model import ResearchSource, id_of
 from custody.cite.shelf import Merge, Shelf, ShelfEntry, ShelfMember
 from custody.cite.source_merge import richer, shown_alike, together
@@ -149,7 +149,7 @@ def _use(shelf: Shelf, event: SourceUsage) -> bool:
 def _check(shelf: Shelf, event: LinkCheckEvent) -> bool:
     if shelf.entry(event.number) is None:
         return False
-    shelf.put_check(event.number, remembered(shelf.check(event.number), event.look, event.stamp.at_ns))
+    shelf.put_check(event.number, update_link_memory(shelf.check(event.number), event.look, event.stamp.at_ns))
     return True
 
 
@@ -254,7 +254,7 @@ def hints_of(source: ResearchSource) -> Iterator[str]:
     loose = None if source.url is None else loose_key(source.url)
     if loose is not None:
         yield f"loose:{loose}"
-    title = normalised(source.title)
+    title = normalize_text(source.title)
     if len(title.split()) >= TITLE_WORDS_MIN:
         yield f"title:{title}"
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from custody.cite.document import Label, LabelKind, SourceListing
-from custody.cite.labels import compiled, note_label
+from custody.cite.labels import compile_byte_pattern, note_label
 from custody.cite.markdown_ranges import Layout
 
-_REFERENCE = compiled(r"(?<!\\)\[\^([^\]\[\s^]{1,200})\]")
+_REFERENCE = compile_byte_pattern(r"(?<!\\)\[\^([^\]\[\s^]{1,200})\]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from custody.cite.markdown_text import address, shown
+from custody.cite.markdown_text import address, escape_markdown
 from custody.cite.model import FootnoteNumber, SourceID
 
 
@@ -53,11 +53,11 @@ class FootnoteFormatter:
         """What stands after the number, in every kind of list."""
         publisher = source.metadata.get("publisher") or source.publisher
         year = source.metadata.get("year") or (source.date.year if source.date else None)
-        made = shown(source.title)
+        made = escape_markdown(source.title)
         if publisher:
-            made = f"{made} — {shown(str(publisher))}" if made else shown(str(publisher))
+            made = f"{made} — {escape_markdown(str(publisher))}" if made else escape_markdown(str(publisher))
         if year:
-            made = f"{made} ({shown(str(year))})".strip()
+            made = f"{made} ({escape_markdown(str(year))})".strip()
         if source.url:
             made = f"{made} {address(source.url)}".strip()
         return made

@@ -31,11 +31,11 @@ def doi_named(text: str) -> WorkId | None:
     if _DOI.fullmatch(doi) is None:
         return None
     if doi.startswith("10.48550/arxiv."):
-        return arxiv_named(doi.removeprefix("10.48550/arxiv."))
+        return parse_arxiv_id(doi.removeprefix("10.48550/arxiv."))
     return "doi", doi
 
 
-def arxiv_named(text: str) -> WorkId | None:
+def parse_arxiv_id(text: str) -> WorkId | None:
     """The paper of an arXiv id, old or new, without its version."""
     if found := _ARXIV_NEW.fullmatch(text):
         return "arxiv", found[1]
@@ -43,7 +43,7 @@ def arxiv_named(text: str) -> WorkId | None:
     return None if found is None else ("arxiv", f"{found[1].lower()}/{found[2]}")
 
 
-def numbered(kind: str) -> Callable[[str], WorkId | None]:
+def make_number_reader(kind: str) -> Callable[[str], WorkId | None]:
     """How a work that is a number of its kind is read."""
 
     def read(text: str) -> WorkId | None:
@@ -55,7 +55,7 @@ def numbered(kind: str) -> Callable[[str], WorkId | None]:
 
 def pmcid_named(text: str) -> WorkId | None:
     """The article of a PMC id."""
-    return numbered("pmc")(re.sub("^PMC", "", text, flags=re.IGNORECASE))
+    return make_number_reader("pmc")(re.sub("^PMC", "", text, flags=re.IGNORECASE))
 
 
 def cve_named(text: str) -> WorkId | None:
@@ -98,10 +98,10 @@ _TEXTS: tuple[tuple[re.Pattern[str], Callable[[str], WorkId | None]], ...] = tup
     (re.compile(pattern, re.IGNORECASE), read)
     for pattern, read in (
         (r"(?:doi:\s*|info:doi/|urn:doi:)?(10\.\d{4,9}(?:\.\d+)*/\S+)", doi_named),
-        (r"arxiv:\s*(\S+)", arxiv_named),
-        (r"(?:pmid:?|info:pmid/)\s*(\d+)", numbered("pmid")),
+        (r"arxiv:\s*(\S+)", parse_arxiv_id),
+        (r"(?:pmid:?|info:pmid/)\s*(\d+)", make_number_reader("pmid")),
         (r"(?:pmcid:?\s*)?(PMC\d+)", pmcid_named),
-        (r"rfc[:\s-]?\s*(\d{1,5})", numbered("rfc")),
+        (r"rfc[:\s-]?\s*(\d{1,5})", make_number_reader("rfc")),
         (r"(cve-\d{4}-\d+)", cve_named),
         (r"(?:urn:)?isbn(?:-1[03])?:?\s*([\dX\s-]{10,20})", isbn_named),
         (r"pkg:(.+)", purl_named),

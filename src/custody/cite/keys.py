@@ -26,10 +26,10 @@ __all__ = [
     "keys_of",
     "loose_key",
     "nearness",
-    "normalised",
+    "normalize_text",
+    "split_compared_words",
     "text_key",
     "url_key",
-    "words_in",
     "work_key",
 ]
 
@@ -99,7 +99,7 @@ def text_key(source: ResearchSource, work: WorkId | None = None) -> str:
     Two works may have the same title, so a work that is known takes part.
     """
     snippet = source.metadata.get("snippet")
-    said = [normalised(source.title), normalised(snippet if isinstance(snippet, str) else "")]
+    said = [normalize_text(source.title), normalize_text(snippet if isinstance(snippet, str) else "")]
     said += [] if work is None else list(work)
     return "text:" + hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -110,7 +110,7 @@ def content_key(text: str) -> ContentKey:
     >>> content_key("The  quick, brown fox.").digest == content_key("the quick brown FOX").digest
     True
     """
-    words = words_in(text)
+    words = split_compared_words(text)
     prints = fingerprints_of(((word, 1) for word in words), RUN_WORDS, WINDOW_RUNS)
     digest = hashlib.sha256(" ".join(words).encode("utf-8", "surrogatepass")).hexdigest()
     return ContentKey(digest, bottom_of((one.hash & _HASH32 for one in prints), SKETCH_VALUES_MAX))
@@ -124,20 +124,20 @@ def nearness(one: ContentKey, other: ContentKey) -> float:
     return containment(small, large) or 0.0
 
 
-def words_in(text: str) -> list[str]:
+def split_compared_words(text: str) -> list[str]:
     """The words of a text as they are compared; of Chinese and Japanese the single signs.
 
-    >>> words_in("The Quick_fox 价格")
+    >>> split_compared_words("The Quick_fox 价格")
     ['the', 'quick', 'fox', '价', '格']
     """
-    found: list[str] = _WORD.findall(normalised(text))
+    found: list[str] = _WORD.findall(normalize_text(text))
     return found
 
 
-def normalised(text: str) -> str:
+def normalize_text(text: str) -> str:
     """The text as it is compared: one width and case of signs, one space between words, none around.
 
-    >>> normalised("  Ａ  Title\\n")
+    >>> normalize_text("  Ａ  Title\\n")
     'a title'
     """
     return re.sub(r"\s+", " ", unicodedata.normalize("NFKC", text)).strip().casefold()

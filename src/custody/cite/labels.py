@@ -24,7 +24,7 @@ def _one_of(signs: str) -> str:
     return "(?:" + "|".join(re.escape(sign) for sign in signs) + ")"
 
 
-def compiled(pattern: str) -> re.Pattern[bytes]:
+def compile_byte_pattern(pattern: str) -> re.Pattern[bytes]:
     """A pattern of bytes from one of characters; classes must hold ASCII only, except that of full-width digits."""
     return re.compile(pattern.replace("[０-９]", "\\xef\\xbc[\\x90-\\x99]").encode())
 

@@ -85,7 +85,7 @@ class LinkMemory:
         return self.last.url
 
 
-def remembered(memory: LinkMemory | None, look: LinkCheck, at_ns: int) -> LinkMemory:
+def update_link_memory(memory: LinkMemory | None, look: LinkCheck, at_ns: int) -> LinkMemory:
     """The memory after one more look; another address than the one that is known begins anew."""
     known = () if memory is None or memory.url != look.url else memory.failures_ns
     if look.answer is LinkAnswer.REFUSED:
@@ -140,7 +140,7 @@ def is_stale(memory: LinkMemory | None, now_ns: int, rules: CiteRules) -> bool:
     return not 0 <= now_ns - memory.at_ns < fresh_ns
 
 
-def told(looks: Iterable[LinkCheck]) -> tuple[LinkCheck, ...]:
+def select_informative_checks(looks: Iterable[LinkCheck]) -> tuple[LinkCheck, ...]:
     """The looks of one run that say something about their addresses.
 
     Where no server answered at all, the silence is most likely ours: a machine without network must not let sources
@@ -191,7 +191,11 @@ def look_from(hops: Sequence[Hop], *, retry_seconds: int | None = None) -> LinkC
     first, last = hops[0], hops[-1]
     answer = answer_of(last.status)
     look = LinkCheck(
-        url=first.url, answer=answer, why=_said(last, len(hops)), status=last.status, retry_seconds=retry_seconds
+        url=first.url,
+        answer=answer,
+        why=_describe_hop(last, len(hops)),
+        status=last.status,
+        retry_seconds=retry_seconds,
     )
     location = _moved_to(hops)
     if answer is not LinkAnswer.HERE or location is None:
@@ -212,7 +216,7 @@ def _where(url: str, location: str) -> str:
     return "leads for good to another address"
 
 
-def _said(hop: Hop, hops: int) -> str:
+def _describe_hop(hop: Hop, hops: int) -> str:
     after = "" if hops == 1 else f" after {hops - 1} redirect(s)"
     return f"status {hop.status}{after}"
 

@@ -8,7 +8,7 @@ from custody.cite.document import ListEntry, Section, SourceListing
 from custody.cite.entries import is_web
 from custody.cite.labels import note_label
 from custody.cite.markdown_ranges import Layout
-from custody.cite.markdown_text import address, kept
+from custody.cite.markdown_text import address, keep_inline_markup
 from custody.cite.plan import ConversionTarget, Plan
 
 INDENT = 4
@@ -82,7 +82,7 @@ def _line(layout: Layout, plan: Plan, entry: ListEntry) -> str:
 
     # What leads to no page of the web stands in the title already.
     url = address(entry.url) if entry.url and is_web(entry.url) else ""
-    parts = (label, kept(entry.title, renamed), url)
+    parts = (label, keep_inline_markup(entry.title, renamed), url)
     return " ".join(part for part in parts if part)
 
 

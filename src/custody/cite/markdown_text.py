@@ -1,10 +1,10 @@
 r"""How sources are written into Markdown: titles that cannot act, addresses that cannot end early.
 
-``shown`` is for plain text (a registry's title), ``kept`` for Markdown that stood in a report.
+``escape_markdown`` is for plain text (a registry's title), ``keep_inline_markup`` for Markdown that stood in a report.
 
->>> shown("Generic<T> in *depth* [2]")
+>>> escape_markdown("Generic<T> in *depth* [2]")
 'Generic\\<T\\> in \\*depth\\* \\[2\\]'
->>> kept("Generic<T> in *depth* [2]")
+>>> keep_inline_markup("Generic<T> in *depth* [2]")
 'Generic\\<T> in *depth* \\[2\\]'
 >>> address("https://example.org/a b>c")
 '<https://example.org/a%20b%3Ec>'
@@ -32,12 +32,12 @@ _EMPHASIS = re.compile(r"[*\[\]]")
 _LINKED = re.compile(r"(?:https?|ftp)://[^\s<>]+", re.IGNORECASE)
 
 
-def shown(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Plain text as Markdown that shows exactly it, on one line."""
     return _at_start(_ACTIVE.sub(r"\\\g<0>", " ".join(text.split())))
 
 
-def kept(markdown: str, renamed: Callable[[str], str | None] = lambda _name: None) -> str:
+def keep_inline_markup(markdown: str, renamed: Callable[[str], str | None] = lambda _name: None) -> str:
     """Markdown of a report on one line, with its emphasis and code, without HTML and without markers.
 
     ``renamed`` says how a reference to a footnote is written now; what it does not know is shown as text.
@@ -61,7 +61,9 @@ def plain(markdown: str) -> str:
     >>> plain("**Generic\\\\<T>** in `depth`")
     'Generic<T> in depth'
     """
-    shown_text = [event["Text"] if "Text" in event else event["Code"] for event in _events(kept(markdown))]
+    shown_text = [
+        event["Text"] if "Text" in event else event["Code"] for event in _events(keep_inline_markup(markdown))
+    ]
     return " ".join("".join(shown_text).split())
 
 

@@ -21,21 +21,21 @@ from typing import NamedTuple
 
 from custody.cite.document import Label, LabelKind, Marker, MarkerForm, SourceListing
 from custody.cite.entries import YEARS, shown_number
-from custody.cite.labels import GROUP, NUMBER, compiled, note_label, read_group
+from custody.cite.labels import GROUP, NUMBER, compile_byte_pattern, note_label, read_group
 from custody.cite.markdown_ranges import Layout
 from custody.cite.names import LabelIndex
 
 UNLISTED_MAX = 9_999
 
 # Each pattern begins with its own sign: that is how the search is quick.
-_IN_BRACKETS = compiled(
+_IN_BRACKETS = compile_byte_pattern(
     r"\[(?:\^(?P<note>[^\]\[\s^]{1,200})"
     rf"|(?P<bracket>{GROUP})(?P<escaped>\\)?"
     r"|(?:[Cc]ite|[Cc]itation|[Rr]ef|[Ss]ource|[Ss]ources|来源|引用|参考)[ \t]*(?::|：)?[ \t]*"
     rf"(?P<word>{GROUP}))\]"
 )
-_WIDE = compiled(rf"［(?P<group>{GROUP})］")
-_LENTICULAR = compiled(rf"【(?P<group>{GROUP})(?:(?::|：){NUMBER})?(?:†(?:(?!】)[^\n]){{0,200}})?】")
+_WIDE = compile_byte_pattern(rf"［(?P<group>{GROUP})］")
+_LENTICULAR = compile_byte_pattern(rf"【(?P<group>{GROUP})(?:(?::|：){NUMBER})?(?:†(?:(?!】)[^\n]){{0,200}})?】")
 _OTHERS = (("［".encode(), _WIDE, MarkerForm.BRACKET), ("【".encode(), _LENTICULAR, MarkerForm.LENTICULAR))
 _BACKSLASH = 0x5C
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar, Literal, Protocol
 
-from custody.cite.keys import RUN_WORDS, WINDOW_RUNS, words_in
+from custody.cite.keys import RUN_WORDS, WINDOW_RUNS, split_compared_words
 from custody.cite.model import SourceID
 from custody.cite.support import terms_of
 from custody.sketch.forest import Forest
@@ -69,16 +69,18 @@ class Winnowing:
 
     def add(self, source_id: SourceID, text: str) -> None:
         """Keep a text's fingerprints."""
-        self._prints[source_id] = prints = _prints(words_in(text))
+        self._prints[source_id] = prints = _prints(split_compared_words(text))
         for one in prints:
             self._holders.setdefault(one, []).append(source_id)
 
     def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
         """The kept texts that hold this one or are held by it, nearly."""
-        prints = _prints(words_in(text))
+        prints = _prints(split_compared_words(text))
         rare = (holders for one in prints if len(holders := self._holders.get(one, ())) <= COMMON_TEXTS_MAX)
         met = {source_id for holders in rare for source_id in holders}
-        return _best(((one, _held(prints, self._prints[one])) for one in self._prints if one in met), least)
+        return _best(
+            ((one, _compute_containment(prints, self._prints[one])) for one in self._prints if one in met), least
+        )
 
 
 class SimHash:
@@ -159,12 +161,12 @@ def _prints(words: list[str]) -> frozenset[int]:
     return frozenset(one.hash for one in fingerprints_of(((word, 1) for word in words), RUN_WORDS, WINDOW_RUNS))
 
 
-def _held(one: frozenset[int], other: frozenset[int]) -> float:
+def _compute_containment(one: frozenset[int], other: frozenset[int]) -> float:
     return len(one & other) / min(len(one), len(other))
 
 
 def _signature(text: str) -> bytes | None:
-    return minhash_of(shingles_of(words_in(text), SHINGLE_WORDS), SIGNATURE_VALUES)
+    return minhash_of(shingles_of(split_compared_words(text), SHINGLE_WORDS), SIGNATURE_VALUES)
 
 
 def _best(found: Iterable[tuple[SourceID, float]], least: float) -> list[tuple[SourceID, float]]:

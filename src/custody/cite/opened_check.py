@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
 from custody.cite.evidence import carries_evidence
-from custody.cite.keys import normalised
+from custody.cite.keys import normalize_text
 from custody.cite.prose import sentences, sentences_with_uses
 from custody.cite.readings import PageReading, Readings, best_of, is_page
 from custody.cite.rules import CiteRules
-from custody.cite.subject import AuditSubject, CheckFinding, brief, named
+from custody.cite.subject import AuditSubject, CheckFinding, brief, name_entry
 from custody.cite.urls import parts_of
 from custody.cite.walk import QUOTE
 from custody.core.views import Reading
@@ -74,8 +74,8 @@ def only_summed_up(subject: AuditSubject, written: WritingTimes, _rules: CiteRul
             map(written.readings.is_doubtful, pages)
         ):
             continue
-        names = ", ".join(dict.fromkeys(named(one) for one in entries))
-        has = _has_words([one for each in known for one in each], quotation)
+        names = ", ".join(dict.fromkeys(name_entry(one) for one in entries))
+        has = _describe_missing_quote([one for each in known for one in each], quotation)
         yield CheckFinding(CitationCode.SUMMARY, at, f"'{brief(quotation)}' is quoted from {names}, {has}")
 
 
@@ -91,7 +91,7 @@ def _cited(subject: AuditSubject, rules: CiteRules) -> Iterator[tuple[int, str, 
     """What is cited and where it is listed: entries with an address; without a list, the links that cite."""
     for entry in subject.listing.entries:
         if entry.url is not None:
-            yield entry.start, named(entry), entry.url
+            yield entry.start, name_entry(entry), entry.url
     yield from _linked(subject, rules)
 
 
@@ -99,7 +99,7 @@ def _citing(subject: AuditSubject, rules: CiteRules) -> Iterator[tuple[int, str,
     """What is cited and where it is cited."""
     for use in subject.uses:
         if use.entry is not None and use.entry.url is not None:
-            yield use.marker.start, named(use.entry), use.entry.url
+            yield use.marker.start, name_entry(use.entry), use.entry.url
     yield from _linked(subject, rules)
 
 
@@ -137,11 +137,11 @@ def _is_long(words: str) -> bool:
     return len(words.split()) >= QUOTED_WORDS_MIN or len(_HAN.findall(words)) >= QUOTED_SIGNS_MIN
 
 
-def _has_words(known: list[PageReading], quotation: str) -> str:
+def _describe_missing_quote(known: list[PageReading], quotation: str) -> str:
     texts = [one.text for one in known if one.text is not None]
     if not texts:
         return "of which only a summary was read"
-    has = any(normalised(quotation) in normalised(text) for text in texts)
+    has = any(normalize_text(quotation) in normalize_text(text) for text in texts)
     return f"of which only a summary was read, which {'has' if has else 'does not have'} these words"
 
 

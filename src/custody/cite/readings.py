@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from custody.cite.urls import loose_key, opened, parts_of
+from custody.cite.urls import loose_key, parts_of, unwrap_url
 from custody.cite.works import work_key
 from custody.core.views import OPENED, Reading
 
@@ -86,6 +86,6 @@ _ORDER = tuple(Reading)
 
 def _keys(url: str) -> set[str]:
     """By what an address is found again: like addresses of the page, of what an archive wraps, and its work."""
-    inner, work = opened(url), work_key(url)
+    inner, work = unwrap_url(url), work_key(url)
     keys = (loose_key(url), None if inner is None else loose_key(inner), None if work is None else ":".join(work))
     return {key for key in keys if key is not None}

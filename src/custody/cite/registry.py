@@ -35,7 +35,7 @@ from custody.cite.model import (
     number_of,
 )
 from custody.cite.shelf import Shelf, ShelfEntry
-from custody.cite.source_merge import cleaned
+from custody.cite.source_merge import clean_source
 from custody.core.errors import InputError
 from custody.core.views import Reading
 
@@ -51,7 +51,7 @@ def to_register(
 
     ``keys`` are given where the source's own would not tell it apart, because a secret was taken out of its address.
     """
-    said = cleaned(source)
+    said = clean_source(source)
     keys = keys_of(said) if keys is None else keys
     spelling = spelling_of(said, keys)
     number, how = _known_as(shelf, keys, spelling)
@@ -196,7 +196,7 @@ def _same_work(shelf: Shelf, entry: ShelfEntry, keys: SourceKeys, stamp: Stamp) 
     if other is None:
         return ()
     one, two = root(shelf, entry), root(shelf, other)
-    if one.number == two.number or _told_apart(shelf, one, two):
+    if one.number == two.number or _is_split(shelf, one, two):
         return ()
     kept, absorbed = sorted((one, two), key=lambda each: each.number)
     reason = f"the same work, {keys.work_text}"
@@ -211,7 +211,7 @@ def _same_work(shelf: Shelf, entry: ShelfEntry, keys: SourceKeys, stamp: Stamp) 
     return (merged,)
 
 
-def _told_apart(shelf: Shelf, one: ShelfEntry, two: ShelfEntry) -> bool:
+def _is_split(shelf: Shelf, one: ShelfEntry, two: ShelfEntry) -> bool:
     others = {each.number for each in group(shelf, two)}
     return any(others.intersection(each.apart) for each in group(shelf, one))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from custody.cite.audit import Audit
 from custody.cite.codes import CitationCode
-from custody.cite.contract import by_number
+from custody.cite.contract import index_by_number
 from custody.cite.draft_loop import Attempt
 from custody.cite.drafts import ReportDraft, audit_draft, cited_sections, footnoted
 from custody.cite.model import ResearchSource, SourceID
@@ -73,7 +73,7 @@ def cited_report(
     attempts: Sequence[Attempt] = (),
 ) -> CitedReport:
     """The report that a text with ``[Sx]`` markers makes; without ``attempts``, the text is the only one."""
-    draft = ReportDraft.of(text.encode("utf-8", "surrogatepass"), by_number(sources))
+    draft = ReportDraft.of(text.encode("utf-8", "surrogatepass"), index_by_number(sources))
     audit = audit_draft(draft, rules or CiteRules())
     made = footnoted(draft)
     failures = sum(not one.passed for one in attempts) if attempts else int(not audit.passed)

@@ -8,7 +8,7 @@ from typing import Any
 from custody.cite.keys import keys_of
 from custody.cite.model import ResearchSource, SourceError
 from custody.cite.results import source_from
-from custody.cite.source_merge import cleaned
+from custody.cite.source_merge import clean_source
 
 UNUSABLE = "unusable"
 """The metadata's name for what was said and cannot be used."""
@@ -51,7 +51,7 @@ def salvaged(raw: object) -> SalvagedSource:
 def _source(said: Mapping[str, Any], unusable: Mapping[str, str]) -> ResearchSource:
     aside = {**_mapping(said.get("metadata")), UNUSABLE: dict(unusable)} if unusable else said.get("metadata")
     source = source_from({**said, "metadata": aside})
-    keys_of(cleaned(source))
+    keys_of(clean_source(source))
     return source
 
 

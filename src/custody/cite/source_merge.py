@@ -29,7 +29,7 @@ _SCORES = ("credibility_score", "relevance_score")
 _CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
-def cleaned(source: ResearchSource) -> ResearchSource:
+def clean_source(source: ResearchSource) -> ResearchSource:
     """The source as a registry keeps it: without a password in its URL, without signs that nobody can see or store.
 
     Runs of white space and control signs become one space. What is written from right to left stays as it is.

@@ -99,6 +99,6 @@ def brief(text: str) -> str:
     return words if len(words) <= MESSAGE_CHARACTERS_MAX else f"{words[: MESSAGE_CHARACTERS_MAX - 1]}…"
 
 
-def named(entry: ListEntry) -> str:
+def name_entry(entry: ListEntry) -> str:
     """An entry as a message names it: its label, else what it says."""
     return f"[{entry.label}]" if entry.label is not None else f"'{brief(entry.text)}'"

@@ -16,7 +16,7 @@ from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
 from custody.cite.prose import sentences_with_uses
 from custody.cite.rules import CiteRules
-from custody.cite.subject import AuditSubject, CheckFinding, brief, named
+from custody.cite.subject import AuditSubject, CheckFinding, brief, name_entry
 
 WINDOW_TERMS = 200
 """Terms of a statement that stand further apart than this do not speak of one thing."""
@@ -81,7 +81,7 @@ def unsupported(
         for entry in entries:
             said = support(sentence.text, text_of(entry), rules, judge)
             if isinstance(said, Support) and said.chance < rules.support_chance_min:
-                message = f"{named(entry)} hardly speaks of '{brief(sentence.text)}' (chance {said.chance:.2f})"
+                message = f"{name_entry(entry)} hardly speaks of '{brief(sentence.text)}' (chance {said.chance:.2f})"
                 yield CheckFinding(CitationCode.SUPPORT, sentence.at, message)
 
 

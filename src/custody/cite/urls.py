@@ -98,10 +98,10 @@ def loose_key(url: str) -> str | None:
     return key_of(parts._replace(host=host, path=path.lower(), fragment=""))
 
 
-def opened(url: str) -> str | None:
+def unwrap_url(url: str) -> str | None:
     """The URL inside an archive, cache, AMP or redirect wrapper; None when it is no wrapper.
 
-    >>> opened("https://web.archive.org/web/20200101000000/http://example.org/a")
+    >>> unwrap_url("https://web.archive.org/web/20200101000000/http://example.org/a")
     'http://example.org/a'
     """
     found = None

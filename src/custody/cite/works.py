@@ -9,15 +9,15 @@ from types import MappingProxyType
 
 from custody.cite.identifiers import (
     WorkId,
-    arxiv_named,
     cve_named,
     identified,
     isbn_named,
-    numbered,
+    make_number_reader,
+    parse_arxiv_id,
     pmcid_named,
 )
 from custody.cite.sites import known_site
-from custody.cite.urls import key_of, opened, parts_of
+from custody.cite.urls import key_of, parts_of, unwrap_url
 
 PAGE = "page"
 """The kind of a wrapper's inner page, whose id is its ``url_key``."""
@@ -32,7 +32,7 @@ def work_key(said: str) -> WorkId | None:
     ('youtube', 'dQw4w9WgXcQ')
     """
     text = said.strip()
-    inner = opened(text)
+    inner = unwrap_url(text)
     parts = parts_of(inner or text)
     if parts is None:
         return identified(text)
@@ -64,12 +64,12 @@ def works_in(metadata: Mapping[str, object]) -> Iterable[WorkId]:
 _METADATA: Mapping[str, Callable[[str], WorkId | None]] = MappingProxyType(
     {
         "doi": work_key,
-        "arxiv": lambda text: work_key(text) or arxiv_named(text),
-        "arxiv_id": lambda text: work_key(text) or arxiv_named(text),
-        "pmid": lambda text: numbered("pmid")(text) or work_key(text),
+        "arxiv": lambda text: work_key(text) or parse_arxiv_id(text),
+        "arxiv_id": lambda text: work_key(text) or parse_arxiv_id(text),
+        "pmid": lambda text: make_number_reader("pmid")(text) or work_key(text),
         "pmcid": lambda text: pmcid_named(text) or work_key(text),
         "isbn": lambda text: isbn_named(text) or work_key(text),
-        "rfc": lambda text: numbered("rfc")(text) or work_key(text),
+        "rfc": lambda text: make_number_reader("rfc")(text) or work_key(text),
         "cve": cve_named,
         "purl": work_key,
     }

@@ -57,7 +57,7 @@ def command(*, keep: bool, plain: bool, wanted: bool | None, as_json: bool) -> i
     offered = wanted if wanted is not None else not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     report = tell(InProcessCommand(main, _encoding()), show, STORY, keep=keep or offered)
     try:
-        status = answer(report, _words(report, keep=keep), as_json=as_json)
+        status = answer(report, _render_demo(report, keep=keep), as_json=as_json)
         if (
             offered
             and report.folder is not None
@@ -100,7 +100,7 @@ def _silent(_kind: OutputKind, _line: str) -> None:
     """The JSON says it all."""
 
 
-def _words(report: DemoReport, *, keep: bool) -> str:
+def _render_demo(report: DemoReport, *, keep: bool) -> str:
     asked = [command for step in report.steps for command in step.commands]
     wrong = sum(not command.as_told for command in asked)
     lines = [

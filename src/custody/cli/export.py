@@ -12,7 +12,7 @@ from custody.core.wire.report import ExportReport
 from custody.graph.otlp.export import SpanExportRequest, export_otlp, export_otlp_to
 from custody.intake.wire.claims import ExportGitAiReport
 from custody.share.export import export, export_to
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 from custody.workspace.workspace import Workspace
 
 OTLP, GIT_AI = "otlp", "git-ai"
@@ -71,14 +71,14 @@ def command(
       custody export git-ai -o notes
       custody export | zstd > evidence.jsonl.zst
     """
-    desk = the_desk(ctx)
+    desk = open_workspace(ctx)
     what = spans.pop("what")
     if what == GIT_AI:
         return _git_ai(desk, output, agent_trace, notes, has_spans=any(spans.values()), as_json=as_json)
     if notes is not None:
         raise InputError("--notes goes with git-ai", hint="custody export git-ai --notes")
     if what == OTLP:
-        return _otlp(desk, output, agent_trace, _wanted(**spans), as_json=as_json)
+        return _otlp(desk, output, agent_trace, _make_span_request(**spans), as_json=as_json)
     if any(spans.values()):
         raise InputError("--session, --execution, --all and --protobuf go with otlp", hint="custody export otlp ...")
     if agent_trace is not None:
@@ -93,7 +93,7 @@ def command(
         export(desk, sys.stdout.buffer, "-")
         return 0
     report = export_to(desk, Path(output))
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _render_export(report), as_json=as_json)
 
 
 def _git_ai(
@@ -106,10 +106,10 @@ def _git_ai(
     from custody.attribution.app.export_git_ai import export_gitai, export_gitai_notes
 
     report = export_gitai_notes(desk, ref) if ref is not None else export_gitai(desk, Path(str(folder)))
-    return answer(report, _note_words(report), as_json=as_json)
+    return answer(report, _render_note_export(report), as_json=as_json)
 
 
-def _note_words(report: ExportGitAiReport) -> str:
+def _render_note_export(report: ExportGitAiReport) -> str:
     apart = (
         (report.unchanged, "unchanged"),
         (report.kept, f"not written because another tool's note is there ({_named(report)})"),
@@ -126,7 +126,9 @@ def _named(report: ExportGitAiReport) -> str:
     return f"{named}, ..." if report.kept > NAMED_MAX else named
 
 
-def _wanted(*, session: str | None, execution: str | None, everything: bool, protobuf: bool) -> SpanExportRequest:
+def _make_span_request(
+    *, session: str | None, execution: str | None, everything: bool, protobuf: bool
+) -> SpanExportRequest:
     if (session is not None) + (execution is not None) + everything > 1:
         raise InputError("--session, --execution and --all name different spans", hint="give one of them")
     return SpanExportRequest(session, execution, protobuf)
@@ -148,7 +150,7 @@ def _otlp(
     return answer(report, f"wrote {what} to '{report.path}' ({report.bytes:,} bytes)", as_json=as_json)
 
 
-def _words(report: ExportReport) -> str:
+def _render_export(report: ExportReport) -> str:
     extra = "".join(
         f", {count:,} {name}"
         for count, name in ((report.erased, "erased"), (report.forks, "forked"), (report.pending, "pending"))

@@ -9,7 +9,7 @@ import click
 
 from custody.core.wire.canonical import dump
 from custody.sdk.run_report import GraphCall, GraphRunReport
-from custody.terminal.frame import answer, json_option, say, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace, say
 
 MEGABYTE = 1024 * 1024
 DEPTH_MAX = 64
@@ -57,13 +57,13 @@ def run(
     from custody.sdk.script_run import run_script
 
     limits = BridgeLimits(time_seconds=time_limit, call_seconds=time_limit / 2, memory_bytes=memory_limit * MEGABYTE)
-    report, kept = run_script(the_desk(ctx).folder, script, config, limits, sys.stderr)
+    report, kept = run_script(open_workspace(ctx).folder, script, config, limits, sys.stderr)
     if not kept:
         say("what it called was not recorded: there is no repository here, or it cannot be written")
-    return answer(report, "\n".join(_words(report)), as_json=as_json, tabs=True)
+    return answer(report, "\n".join(_render_run(report)), as_json=as_json, tabs=True)
 
 
-def _words(report: GraphRunReport) -> Iterator[str]:
+def _render_run(report: GraphRunReport) -> Iterator[str]:
     yield from filter(None, (report.stdout.rstrip("\n"), report.stderr.rstrip("\n")))
     if report.dropped_bytes:
         yield f"({report.dropped_bytes:,} more bytes of output)"

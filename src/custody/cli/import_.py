@@ -22,7 +22,7 @@ from custody.intake.import_traces import import_traces
 from custody.intake.import_transcripts import import_transcripts
 from custody.intake.wire.claims import ImportEntireReport, ImportGitAiReport
 from custody.share.import_ import import_export
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 from custody.workspace.workspace import Workspace
 
 SHOWN_MAX = 20
@@ -72,18 +72,20 @@ def command(
       custody import otlp traces-*.jsonl
       custody import git-ai
     """
-    desk = the_desk(ctx)
+    desk = open_workspace(ctx)
     if ref is not None and not (paths and str(paths[0]) in TOOLS):
         raise InputError("--ref goes with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
     if not paths and transcripts is None and not texts:
         found = import_agents(desk)
-        return answer(found, _agents_words(found), as_json=as_json)
+        return answer(found, _render_agent_import(found), as_json=as_json)
     if paths and str(paths[0]) in TOOLS:
         return _claims(desk, paths, transcripts or None, ref, texts=texts, as_json=as_json)
-    return _told(desk, paths, transcripts, texts=texts, as_json=as_json)
+    return _dispatch_import(desk, paths, transcripts, texts=texts, as_json=as_json)
 
 
-def _told(desk: Workspace, paths: tuple[Path, ...], transcripts: Path | None, *, texts: bool, as_json: bool) -> int:
+def _dispatch_import(
+    desk: Workspace, paths: tuple[Path, ...], transcripts: Path | None, *, texts: bool, as_json: bool
+) -> int:
     """What is named by a path, or the sessions of the agent that is named."""
     files = paths[1:] if paths and str(paths[0]) == OTLP else ()
     path = _one_path(paths) if not files else files[0]
@@ -96,22 +98,22 @@ def _told(desk: Workspace, paths: tuple[Path, ...], transcripts: Path | None, *,
         )
     if what is ImportKind.EXPORT:
         report = import_export(desk, path)
-        return answer(report, _export_words(report), as_json=as_json)
+        return answer(report, _render_export_import(report), as_json=as_json)
     if what is ImportKind.EVENTS:
         events = import_events(desk, path)
-        return answer(events, _event_words(events), as_json=as_json)
+        return answer(events, _render_event_import(events), as_json=as_json)
     if what is ImportKind.TRACES:
         traces = import_traces(desk, path).report
-        return answer(traces, _trace_words(traces), as_json=as_json)
+        return answer(traces, _render_trace_import(traces), as_json=as_json)
     if what is ImportKind.OTLP:
         spans = import_otlp(desk, files or (path,), texts=texts)
-        return answer(spans, _span_words(spans), as_json=as_json)
+        return answer(spans, _render_span_import(spans), as_json=as_json)
     assert reader is not None, "transcripts come with their reader"
     read = import_transcripts(desk, reader, transcripts if what is ImportKind.AGENT else path)
     if what is ImportKind.TRANSCRIPTS and not read.files:
         # An agent that left nothing is an answer; a folder that holds nothing to import was probably the wrong one.
         raise InputError(f"'{path}' holds no transcripts", hint="name a transcript, or a folder that holds some")
-    return answer(read, _transcript_words(read), as_json=as_json)
+    return answer(read, _render_transcript_import(read), as_json=as_json)
 
 
 def _claims(
@@ -127,15 +129,15 @@ def _claims(
         from custody.intake.import_git_ai import import_gitai
 
         notes = import_gitai(desk, place, ref)
-        return answer(notes, _note_words(notes), as_json=as_json)
+        return answer(notes, _render_note_import(notes), as_json=as_json)
     from custody.intake.import_entire import import_entire
 
     checkpoints = import_entire(desk, place, ref)
-    return answer(checkpoints, _checkpoint_words(checkpoints), as_json=as_json)
+    return answer(checkpoints, _render_checkpoint_import(checkpoints), as_json=as_json)
 
 
-def _note_words(report: ImportGitAiReport) -> str:
-    lines = _problem_words(report.problems, report.problem_count)
+def _render_note_import(report: ImportGitAiReport) -> str:
+    lines = _render_problems(report.problems, report.problem_count)
     if not report.notes:
         return "\n".join((*lines, f"no notes of git-ai in '{report.place}'"))
     apart = (
@@ -154,11 +156,11 @@ def _note_words(report: ImportGitAiReport) -> str:
     return "\n".join(lines)
 
 
-def _checkpoint_words(report: ImportEntireReport) -> str:
-    lines = _problem_words(report.problems, report.problem_count)
+def _render_checkpoint_import(report: ImportEntireReport) -> str:
+    lines = _render_problems(report.problems, report.problem_count)
     if not report.checkpoints:
         return "\n".join((*lines, f"no checkpoints of Entire in '{report.place}'"))
-    lines.extend(words for one in report.transcripts for words in (f"{one.agent}:", _transcript_words(one)))
+    lines.extend(words for one in report.transcripts for words in (f"{one.agent}:", _render_transcript_import(one)))
     without = f", {report.without:,} without a transcript that can be read" if report.without else ""
     lines.append(f"{report.checkpoints:,} checkpoint(s) of {report.sessions:,} session(s){without}")
     lines.append(
@@ -177,15 +179,15 @@ def _one_path(paths: tuple[Path, ...]) -> Path:
     return paths[0]
 
 
-def _agents_words(report: ImportAgentsReport) -> str:
-    lines = [line for one in report.agents for line in (f"{one.agent}:", _transcript_words(one))]
+def _render_agent_import(report: ImportAgentsReport) -> str:
+    lines = [line for one in report.agents for line in (f"{one.agent}:", _render_transcript_import(one))]
     lines += [f"{agent} could not be looked at: {why}" for agent, why in report.trouble.items()]
     if report.without:
         lines.append(f"nothing of this repository from {', '.join(report.without)}")
     return "\n".join(lines)
 
 
-def _export_words(report: ImportReport) -> str:
+def _render_export_import(report: ImportReport) -> str:
     if report.findings:
         lines = [f"{finding.code}  {finding.what}" for finding in report.findings]
         return "\n".join((*lines, f"refused '{report.path}': it does not verify, and nothing was imported"))
@@ -199,17 +201,17 @@ def _export_words(report: ImportReport) -> str:
     return "\n".join(lines or ["the export holds no records"])
 
 
-def _event_words(report: ImportEventsReport) -> str:
+def _render_event_import(report: ImportEventsReport) -> str:
     summary = f"{report.lines:,} line(s): {report.new:,} new, {report.known:,} known"
-    return "\n".join((*_problem_words(report.problems, report.problem_count), summary))
+    return "\n".join((*_render_problems(report.problems, report.problem_count), summary))
 
 
-def _trace_words(report: ImportTracesReport) -> str:
+def _render_trace_import(report: ImportTracesReport) -> str:
     summary = f"{report.traces:,} trace(s), {report.links:,} commit link(s): {report.known:,} known already"
-    return "\n".join((*_problem_words(report.problems, report.problem_count), summary))
+    return "\n".join((*_render_problems(report.problems, report.problem_count), summary))
 
 
-def _span_words(report: ImportOtlpReport) -> str:
+def _render_span_import(report: ImportOtlpReport) -> str:
     lines = []
     for mended in report.repairs:
         lines.append(f"{mended.code} ({mended.count:,}): {mended.what}")
@@ -226,10 +228,10 @@ def _span_words(report: ImportOtlpReport) -> str:
     return "\n".join(lines)
 
 
-def _transcript_words(report: ImportTranscriptsReport) -> str:
+def _render_transcript_import(report: ImportTranscriptsReport) -> str:
     if not report.files:
         return f"no transcripts of {report.agent} for this repository in '{report.place}'"
-    lines = _problem_words(report.problems, report.problem_count)
+    lines = _render_problems(report.problems, report.problem_count)
     if report.unknown_types:
         kinds = ", ".join(f"{kind} ({count:,})" for kind, count in report.unknown_types.items())
         lines.append(f"passed over lines of unknown types: {kinds}")
@@ -245,7 +247,7 @@ def _transcript_words(report: ImportTranscriptsReport) -> str:
     return "\n".join(lines)
 
 
-def _problem_words(problems: list[ImportProblem], count: int) -> list[str]:
+def _render_problems(problems: list[ImportProblem], count: int) -> list[str]:
     places = (
         f"{problem.file}:{problem.line}: {problem.what}" if problem.line else f"{problem.file}: {problem.what}"
         for problem in problems[:SHOWN_MAX]

@@ -7,7 +7,7 @@ from textwrap import wrap
 import click
 
 from custody.core.wire.report import RuleInForce, RulesReport
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 from custody.workspace.rules_in_force import rules
 
 WIDTH_OF_VALUE_MAX = 36
@@ -30,11 +30,11 @@ def command(ctx: click.Context, *, table: str | None, as_json: bool) -> int:
       custody rules
       custody rules trust --json | jq '.rules[] | select(.value != .default)'
     """
-    report = rules(the_desk(ctx), table)
-    return answer(report, _words(report), as_json=as_json)
+    report = rules(open_workspace(ctx), table)
+    return answer(report, _render_rules(report), as_json=as_json)
 
 
-def _words(report: RulesReport) -> str:
+def _render_rules(report: RulesReport) -> str:
     wide = max(len(rule.rule) for rule in report.rules)
     broad = min(WIDTH_OF_VALUE_MAX, max(len(_text(rule.value)) for rule in report.rules))
     lines = (line for rule in report.rules for line in _lines(rule, wide, broad))

@@ -8,7 +8,7 @@ import click
 from custody.core.errors import InputError
 from custody.core.wire.report import VerifyReport
 from custody.ledger.verify import verify
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 from custody.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,16 +59,16 @@ def command(
       custody verify --verdict verdict.json
       custody verify --verdict verdict.json --key ci.pub
     """
-    desk = the_desk(ctx)
+    desk = open_workspace(ctx)
     if verdict is not None:
         return _verdict(desk, (verdict, description, allowed_signers, key), as_json=as_json)
     if description is not None or allowed_signers is not None or key is not None:
         raise InputError("there is no verdict to check", hint="give it with --verdict FILE")
     report = verify(desk)
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _render_verification(report), as_json=as_json)
 
 
-def _words(report: VerifyReport) -> str:
+def _render_verification(report: VerifyReport) -> str:
     lines = [f"{finding.code}  {finding.what}" for finding in report.findings]
     counted = f"{report.records:,} records in {len(report.chains)} chain(s), {report.bodies:,} bodies"
     if report.erased:
@@ -105,7 +105,7 @@ def _verdict(
         report = verify_verdict(desk, relied)
     except InputError as error:
         raise InputError(f"'{verdict.name}': {error.message}", hint=error.hint) from error
-    return answer(report, "\n".join(_verdict_words(report)), as_json=as_json)
+    return answer(report, "\n".join(_render_verdict_check(report)), as_json=as_json)
 
 
 def _read(file: BinaryIO, bytes_max: int) -> bytes:
@@ -115,7 +115,7 @@ def _read(file: BinaryIO, bytes_max: int) -> bytes:
     return data
 
 
-def _verdict_words(report: "VerdictReport") -> Iterator[str]:
+def _render_verdict_check(report: "VerdictReport") -> Iterator[str]:
     yield from (f"{finding.code}  {finding.what}" for finding in report.findings)
     signature = report.signature
     signed = {

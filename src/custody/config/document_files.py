@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from custody.config.rule import Assignment, RuleOrigin, placed, printable, shown
+from custody.config.rule import Assignment, RuleOrigin, format_value, printable, quote_place
 from custody.config.rule_tables import RuleTables
-from custody.config.table_walk import FileKeys, is_near, table_at, unknown
+from custody.config.table_walk import FileKeys, is_near, make_unknown_name_error, table_at
 from custody.core.errors import InputError
 
 TRUST_FILE, CHANNEL_FILE, THRESHOLD_FILE = DOCUMENT_PATHS = (
@@ -65,7 +65,7 @@ def _without_rest(keys: FileKeys, top: Mapping[str, object]) -> Mapping[str, obj
         return top
     if top[REST] not in REST_SAID:
         raise InputError(
-            f"{placed(RuleOrigin(keys.file, REST))} has no patterns: it is what no other channel takes",
+            f"{quote_place(RuleOrigin(keys.file, REST))} has no patterns: it is what no other channel takes",
             hint=f"leave it out, or say '{REST_SAID[-1]}'",
         )
     return {key: value for key, value in top.items() if key != REST}
@@ -77,7 +77,7 @@ def _once(assignments: list[Assignment]) -> list[Assignment]:
     for assignment in assignments:
         if first := seen.get(assignment.rule):
             raise InputError(
-                f"{placed(assignment.origin)} and '{first.key}' set the same rule, '{assignment.rule}'",
+                f"{quote_place(assignment.origin)} and '{first.key}' set the same rule, '{assignment.rule}'",
                 hint="keep one of the two",
             )
         seen[assignment.rule] = assignment.origin
@@ -112,10 +112,10 @@ def from_environment(environment: Mapping[str, str]) -> list[Assignment]:
 
 def _variable(name: str, text: str) -> Assignment:
     if name not in VARIABLES:
-        raise unknown(RuleOrigin(name), name, VARIABLES)
+        raise make_unknown_name_error(RuleOrigin(name), name, VARIABLES)
     if not _NUMBER.fullmatch(text):
         raise InputError(
-            f"the variable '{printable(name)}' should be a number such as 0.8, not {shown(text)}",
+            f"the variable '{printable(name)}' should be a number such as 0.8, not {format_value(text)}",
             hint="unset it to use the value of the files",
         )
     return Assignment("trust.tier_score_min", float(text), RuleOrigin(name), entry=VARIABLES[name])

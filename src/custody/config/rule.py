@@ -66,7 +66,7 @@ class Rule:
         items = value if self.kind.many else [value]
         if not isinstance(items, list):
             raise self._mismatch(value, origin)
-        taken = tuple(_taken(self.kind, item) for item in items)
+        taken = tuple(_accept_value(self.kind, item) for item in items)
         for item, accepted in zip(items, taken, strict=True):
             if accepted is None:
                 raise self._mismatch(item, origin)
@@ -75,7 +75,7 @@ class Rule:
 
     def _mismatch(self, value: object, origin: RuleOrigin) -> InputError:
         return InputError(
-            f"{placed(origin)} should be {self.kind}, not {shown(value)}",
+            f"{quote_place(origin)} should be {self.kind}, not {format_value(value)}",
             hint=f"the default is {default_text(self.default)}; 'custody rules {self.table}' shows what is in force",
         )
 
@@ -99,7 +99,7 @@ def kind_of(hint: Any) -> RuleKind:
     return RuleKind(hint)
 
 
-def placed(origin: RuleOrigin) -> str:
+def quote_place(origin: RuleOrigin) -> str:
     """A place, quoted for a message."""
     if origin.key is None:
         return f"'{printable(origin.source)}'"
@@ -116,7 +116,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value of a file, for a message."""
     match value:
         case bool():
@@ -148,7 +148,7 @@ def default_text(value: RuleValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _taken(kind: RuleKind, value: object) -> Scalar | None:
+def _accept_value(kind: RuleKind, value: object) -> Scalar | None:
     """``value`` if the rule takes it; ``True`` is no number here, though Python counts it as one."""
     if kind.of is bool or isinstance(value, bool):
         return value if kind.of is bool and isinstance(value, bool) else None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from custody.config.rule import SHOWN_CHARACTERS_MAX, Assignment, Rule, RuleOrigin, placed, shown
+from custody.config.rule import SHOWN_CHARACTERS_MAX, Assignment, Rule, RuleOrigin, format_value, quote_place
 from custody.core.errors import InputError
 
 USERS = frozenset(
@@ -46,28 +46,29 @@ class FileKeys:
         return list(dict.fromkeys(name.partition(".")[0] for name in below))
 
     def _refused(self, origin: RuleOrigin, key: str, at: str) -> InputError:
-        if not self.is_users and words_of(key) & USERS:
+        if not self.is_users and split_rule_name(key) & USERS:
             return InputError(
-                f"{placed(origin)} is not for a repository to set: its files set rules only",
+                f"{quote_place(origin)} is not for a repository to set: its files set rules only",
                 hint="endpoints, commands, tokens and keys belong into your own file, custody/config.toml below"
                 " $XDG_CONFIG_HOME or ~/.config",
             )
-        return unknown(origin, key, self.first(at))
+        return make_unknown_name_error(origin, key, self.first(at))
 
 
 def table_at(value: object, origin: RuleOrigin) -> Mapping[str, object]:
     """``value`` as a table of keys."""
     if not isinstance(value, dict):
         raise InputError(
-            f"{placed(origin)} should be a table of keys, not {shown(value)}", hint="'custody rules' lists every rule"
+            f"{quote_place(origin)} should be a table of keys, not {format_value(value)}",
+            hint="'custody rules' lists every rule",
         )
     return value
 
 
-def unknown(origin: RuleOrigin, name: str, names: Iterable[str]) -> InputError:
+def make_unknown_name_error(origin: RuleOrigin, name: str, names: Iterable[str]) -> InputError:
     """The error for a name that is none of ``names``: it gives the nearest one."""
     return InputError(
-        f"{placed(origin)} is nothing that custody knows",
+        f"{quote_place(origin)} is nothing that custody knows",
         hint=f"the nearest is '{nearest(name, names)}'; 'custody rules' lists every rule",
     )
 
@@ -86,10 +87,10 @@ def is_near(name: str, names: Iterable[str]) -> bool:
     return bool(get_close_matches(name[:SHOWN_CHARACTERS_MAX], list(names), n=1, cutoff=0.8))
 
 
-def words_of(name: str) -> set[str]:
+def split_rule_name(name: str) -> set[str]:
     """The words that a name is made of.
 
-    >>> sorted(words_of("signingKey")), sorted(words_of("api-token_2"))
+    >>> sorted(split_rule_name("signingKey")), sorted(split_rule_name("api-token_2"))
     (['key', 'signing'], ['2', 'api', 'token'])
     """
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name[:200])

@@ -57,7 +57,7 @@ def check_chain(store: StoreId, records: Iterable[Record], remembered: ChainTip 
         # A record that was moved or stands twice leads nowhere: the chain goes on behind the furthest one.
         if record.seq > last.seq:
             last = ChainTip(store, record.seq, record.link)
-    yield from cut(last, remembered)
+    yield from find_missing_tail(last, remembered)
 
 
 def misfit(last: ChainTip, record: Record) -> Iterator[Damage]:
@@ -73,7 +73,7 @@ def misfit(last: ChainTip, record: Record) -> Iterator[Damage]:
         yield Damage(DamageCode.CHAIN_LINK, what, RecordRef(last.store, record.seq))
 
 
-def cut(last: ChainTip, remembered: ChainTip | None) -> Iterator[Damage]:
+def find_missing_tail(last: ChainTip, remembered: ChainTip | None) -> Iterator[Damage]:
     """What is missing when a chain ends at ``last`` but was remembered further on."""
     if remembered is not None and remembered.seq > last.seq:
         first, end = last.seq + 1, remembered.seq

@@ -71,7 +71,7 @@ def link_of(previous: Link, store: StoreId, seq: Seq, entry: RecordDraft) -> Lin
     return Link(chained.digest())
 
 
-def chained(head: ChainTip, entry: RecordDraft) -> Record:
+def chain_entry(head: ChainTip, entry: RecordDraft) -> Record:
     """The record that ``entry`` becomes right after ``head``."""
     seq = Seq(head.seq + 1)
     return Record(head.store, seq, entry, link_of(head.link, head.store, seq, entry))

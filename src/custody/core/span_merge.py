@@ -16,10 +16,10 @@ def merged_spans(seen: Iterable[ObservedSpan]) -> list[ObservedSpan]:
     told: dict[tuple[ExecutionId, SpanId], dict[ObservedSpan, None]] = {}
     for one in seen:
         told.setdefault((one.execution, one.id), {})[one] = None
-    return [span for records in told.values() for span in _one(list(records))]
+    return [span for records in told.values() for span in _merge_span(list(records))]
 
 
-def _one(records: list[ObservedSpan]) -> Iterator[ObservedSpan]:
+def _merge_span(records: list[ObservedSpan]) -> Iterator[ObservedSpan]:
     wholes = [one for one in records if one.phase is SpanPhase.WHOLE]
     yield from wholes
     begun = {(one.name, one.kind, one.started_ns) for one in wholes}

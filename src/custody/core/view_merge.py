@@ -10,7 +10,7 @@ from custody.core.views import CallStatus, Session, ToolCall
 _STANDING = {CallStatus.RUNNING: 0, CallStatus.ABANDONED: 1, CallStatus.OK: 2, CallStatus.FAILED: 3}
 
 
-def merged_calls(seen: Iterable[ToolCall]) -> list[ToolCall]:
+def merge_calls(seen: Iterable[ToolCall]) -> list[ToolCall]:
     """One call per (agent, session, call id): the earliest start, the latest end, the status that says most."""
     told: dict[tuple[AgentName, SessionId, CallId], list[ToolCall]] = {}
     for call in seen:
@@ -20,7 +20,7 @@ def merged_calls(seen: Iterable[ToolCall]) -> list[ToolCall]:
     return sorted(calls, key=lambda call: (call.started_ns, call.agent, call.session, call.id))
 
 
-def merged_session(seen: Iterable[Session]) -> Session | None:
+def merge_session(seen: Iterable[Session]) -> Session | None:
     """One session from all that was seen of it: what was said last wins, and it began when it was first seen."""
     ordered = sorted(seen, key=lambda session: session.started_ns)
     if not ordered:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from custody.demo import project
-from custody.demo.claude import AGENT, MODEL, ClaudeSession, EventSink, committed, leave_transcript
+from custody.demo.claude import AGENT, MODEL, ClaudeSession, EventSink, commit_all, leave_transcript
 from custody.demo.patchbot import AGENT as PATCHBOT
 from custody.demo.patchbot import MODEL as PATCH_MODEL
 from custody.demo.patchbot import PatchbotSession
@@ -41,16 +41,16 @@ class SampleHistory:
         self._put("README.md", project.README)
         self._put("src/till/__init__.py", "")
         self._put("src/till/basket.py", project.BASKET)
-        committed(place, "Begin the till", author="Ana")
+        commit_all(place, "Begin the till", author="Ana")
         place.clock.at("2026-03-02 10:00")
         leave_transcript(place, OLD_SESSION, "add value added tax", "src/till/tax.py", project.TAX)
         self._put("src/till/tax.py", project.TAX)
         place.clock.at("2026-03-02 10:30")
-        committed(place, "Add value added tax", author="Ana")
+        commit_all(place, "Add value added tax", author="Ana")
         place.git("branch", RELEASE)
         place.clock.at("2026-03-02 11:00")
         self._put("README.md", project.README + project.TESTS_RUN)
-        committed(place, "Say how the tests run", author="Ana")
+        commit_all(place, "Say how the tests run", author="Ana")
         place.clock.at("2026-03-03 09:00")
 
     def everything(self) -> None:
@@ -77,7 +77,7 @@ class SampleHistory:
         """A person adds a function."""
         self.place.clock.at("2026-03-03 10:30")
         self._put("src/till/basket.py", project.BASKET + project.BY_HAND)
-        committed(self.place, "Add up a basket", author="Ana")
+        commit_all(self.place, "Add up a basket", author="Ana")
 
     def _fix(self) -> None:
         """Claude Code mends what it wrote before custody was there."""
@@ -109,7 +109,7 @@ class SampleHistory:
         bot.start("a basket needs a total")
         bot.write("src/till/basket.py", project.BASKET + project.BY_HAND)
         self.place.clock.later(60)
-        committed(self.place, "Sum the prices of a basket", author="Patchbot")
+        commit_all(self.place, "Sum the prices of a basket", author="Patchbot")
 
     def _rewrite(self) -> None:
         """The same thing in other words."""
@@ -119,7 +119,7 @@ class SampleHistory:
         bot.write("src/till/prices.py", project.REWRITTEN_PRICES)
         bot.write("tests/test_prices.py", project.REWRITTEN_TESTS)
         self.place.clock.later(60)
-        committed(self.place, f"Read prices as people type them, by a pattern\n\n{CLOSES}", author="Patchbot")
+        commit_all(self.place, f"Read prices as people type them, by a pattern\n\n{CLOSES}", author="Patchbot")
 
     def _backport(self) -> None:
         """A fix that landed on main, brought to the release."""
@@ -130,7 +130,7 @@ class SampleHistory:
         """Code of a stranger, and a trace that the stranger typed: it says that Claude Code wrote it last week."""
         self._branch("2026-03-04 13:00", FORGED, "main")
         self._put("src/till/discounts.py", project.DISCOUNTS)
-        commit = committed(self.place, "Add discounts", author="Mallory")
+        commit = commit_all(self.place, "Add discounts", author="Mallory")
         lines = len(project.DISCOUNTS.splitlines())
         wrote = {
             "contributor": {"type": "ai", "model_id": MODEL},

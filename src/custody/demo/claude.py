@@ -81,7 +81,7 @@ class ClaudeSession:
     def commit(self, message: str) -> str:
         """Commit everything, and tell so."""
         self.place.clock.later(STEP_SECONDS)
-        commit = committed(self.place, message, author="Ana")
+        commit = commit_all(self.place, message, author="Ana")
         self.bash(
             f"git commit -am {json.dumps(message.splitlines()[0])}",
             f"[{commit[:7]}] {message.splitlines()[0]}\n",
@@ -110,7 +110,7 @@ class ClaudeSession:
         return str(self.place.repository / path)
 
 
-def committed(place: Sandbox, message: str, *, author: str) -> str:
+def commit_all(place: Sandbox, message: str, *, author: str) -> str:
     """Commit everything in the work tree; the commit's id."""
     place.git("add", "--all")
     place.git("commit", "--quiet", "--message", message, author=author)

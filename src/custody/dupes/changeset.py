@@ -11,7 +11,7 @@ from custody.dupes.evidence import production_shingles
 from custody.dupes.facts.model import Channel
 from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.rules import DedupeRules
-from custody.sketch.tokens import masked, tokens_of
+from custody.sketch.tokens import mask_literals, tokens_of
 from custody.sketch.winnow import Fingerprint, fingerprints_of
 
 
@@ -85,7 +85,7 @@ def _prints(piece: ChangedPiece, rules: DedupeRules) -> tuple[Fingerprint, ...]:
 def _added_tokens(piece: ChangedPiece, rules: DedupeRules) -> Iterator[tuple[str, int]]:
     for run in piece.runs:
         for number, line in enumerate(run.added, start=run.new_first):
-            for token in masked(tokens_of(line), numbers=rules.mask_numbers, strings=rules.mask_strings):
+            for token in mask_literals(tokens_of(line), numbers=rules.mask_numbers, strings=rules.mask_strings):
                 yield token, number
 
 

@@ -9,7 +9,7 @@ from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SCORED
 from custody.sketch.shingles import containment, jaccard, shingles_of
-from custody.sketch.tokens import masked, normalised_line, tokens_of
+from custody.sketch.tokens import mask_literals, normalised_line, tokens_of
 
 SHOWN_MAX = 20
 """Of each kind of name and of places, so many are told; the counts are of all."""
@@ -67,12 +67,12 @@ def overlap_of(
     return Overlap(
         files=_common(this, other, _paths),
         folders=_common(this, other, lambda change: (path.rpartition("/")[0] or "." for path in _paths(change))),
-        symbols=_common(this, other, lambda change: _told(change, lambda facts: facts.symbols)),
-        exports=_common(this, other, lambda change: _told(change, lambda facts: facts.exports)),
-        tests=_common(this, other, lambda change: _told(change, lambda facts: (*facts.suites, *facts.tests))),
-        headings=_common(this, other, lambda change: _told(change, lambda facts: facts.headings)),
-        blocks=_common(this, other, lambda change: _told(change, lambda facts: map(" ".join, facts.blocks))),
-        references=_common(this, other, lambda change: _told(change, lambda facts: facts.references)),
+        symbols=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.symbols)),
+        exports=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.exports)),
+        tests=_common(this, other, lambda change: _collect_names(change, lambda facts: (*facts.suites, *facts.tests))),
+        headings=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.headings)),
+        blocks=_common(this, other, lambda change: _collect_names(change, lambda facts: map(" ".join, facts.blocks))),
+        references=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.references)),
         places=tuple(places[:places_max]),
         lines=lines,
         shingles=jaccard(ours, theirs) if ours and theirs else None,
@@ -87,7 +87,9 @@ def production_shingles(change: ChangeDescription, rules: DedupeRules) -> frozen
     for piece in change.of(Channel.PRODUCTION):
         for run in piece.runs:
             for sign, side in (("-", run.removed), ("+", run.added)):
-                tokens = masked(tokens_of("\n".join(side)), numbers=rules.mask_numbers, strings=rules.mask_strings)
+                tokens = mask_literals(
+                    tokens_of("\n".join(side)), numbers=rules.mask_numbers, strings=rules.mask_strings
+                )
                 found.update(sign + shingle for shingle in shingles_of(tokens, rules.shingle_tokens))
     return frozenset(found)
 
@@ -106,7 +108,7 @@ def _paths(change: ChangeDescription) -> Iterator[str]:
             yield piece.old_path
 
 
-def _told(change: ChangeDescription, what: Callable[[TouchedFacts], Iterable[str]]) -> Iterator[str]:
+def _collect_names(change: ChangeDescription, what: Callable[[TouchedFacts], Iterable[str]]) -> Iterator[str]:
     return (name for piece in change.pieces for facts in (piece.before, piece.after) for name in what(facts))
 
 

@@ -33,7 +33,7 @@ _BOT, _RELEASE, _PRODUCTION, _WHOLE = 1, 2, 4, 8
 _COUNT_MAX = 2**32 - 1
 
 
-def packed(signature: Signature) -> bytes:
+def pack_signature(signature: Signature) -> bytes:
     """The signature as it is stored."""
     minhashes = [getattr(signature, name) or b"" for name in _MINHASHES]
     sets = [_of_set(getattr(signature, name)) for name in _SETS]
@@ -53,13 +53,13 @@ def packed(signature: Signature) -> bytes:
                 signature.prod_hash or 0, signature.whole_hash or 0, *(min(one, _COUNT_MAX) for one in counts), flags
             ),
             *minhashes,
-            _words(len(words)).pack(*words),
+            _make_word_struct(len(words)).pack(*words),
         )
     )
 
 
-def unpacked(data: bytes) -> Signature:
-    """What ``packed`` made into bytes."""
+def unpack_signature(data: bytes) -> Signature:
+    """What ``pack_signature`` made into bytes."""
     try:
         lengths = _HEAD.unpack_from(data)
         production, whole, added, removed, changed, renamed, flags = _FIXED.unpack_from(data, _HEAD.size)
@@ -68,7 +68,7 @@ def unpacked(data: bytes) -> Signature:
         for length in lengths[: len(_MINHASHES)]:
             minhashes.append(data[at : at + length] or None)
             at += length
-        words = _words((len(data) - at) // 4).unpack_from(data, at)
+        words = _make_word_struct((len(data) - at) // 4).unpack_from(data, at)
         if at + 4 * len(words) != len(data) or len(words) != sum(lengths[len(_MINHASHES) :]):
             raise ValueError("the parts are not as long as they should be")
     except (struct.error, ValueError) as error:
@@ -117,5 +117,5 @@ def _of_set(found: Bottom) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=512)
-def _words(count: int) -> Struct:
+def _make_word_struct(count: int) -> Struct:
     return Struct(f"<{count}I")

@@ -13,7 +13,7 @@ Verdict = tuple[Category, str]
 _PRODUCTION = ("prod_minhash_sim", "prod_exports_sim", "prod_symbols_sim", "prod_files_sim", "prod_imports_sim")
 
 
-def scored(
+def score_pair(
     a: Signature, b: Signature, similarities: Similarities, rules: DedupeRules, exact: Collection[ExactKind] = ()
 ) -> PairScore:
     """What the rules make of a pair; ``exact`` are the kinds of exact hashes that both have alike."""

@@ -18,7 +18,7 @@ from custody.sketch.hash import hash32, hash64
 from custody.sketch.lsh import bands_of
 from custody.sketch.minhash import MINHASH_VERSION, minhash_of
 from custody.sketch.shingles import shingles_of
-from custody.sketch.tokens import identifiers_of, masked, normalised_line, tokens_of, words_of
+from custody.sketch.tokens import identifiers_of, mask_literals, normalised_line, split_message_words, tokens_of
 
 SIGNATURE_VERSION = f"1.{FACTS_VERSION}.{MINHASH_VERSION}"
 """Made anew when this, the reading of syntax or the sketching changes; a signature holds the version that made it."""
@@ -35,7 +35,7 @@ COMMITS_MAX = 16
 """Of a change with more commits, only so many are remembered by id."""
 
 
-def sketched(change: ChangeDescription, rules: DedupeRules) -> ChangeSketch:
+def sketch_change(change: ChangeDescription, rules: DedupeRules) -> ChangeSketch:
     """Everything the index keeps of a change."""
     exact = {str(kind): digest for kind, digest in exact_hashes(change, rules).items()}
     seen = _SketchInput(change, rules)
@@ -69,7 +69,7 @@ class _SketchInput:
         self._facts = [facts for piece in self._production for facts in (piece.before, piece.after)]
         texts = (change.title, *change.messages)
         self._referred: MessageReferences = referred(texts)
-        self._words = dict.fromkeys(word for text in texts for word in words_of(without_pointers(text)))
+        self._words = dict.fromkeys(word for text in texts for word in split_message_words(without_pointers(text)))
         self._minhash = minhash_of(self._code.shingles, rules.minhash_values)
         self._intent_minhash = minhash_of(_intent(change.of(Channel.TESTS)), rules.intent_values)
         self._structure = list(_structure(change.of(Channel.DOCS)))
@@ -158,7 +158,7 @@ def _read(pieces: Iterable[ChangedPiece], rules: DedupeRules) -> _LineFeatures:
                     continue
                 text = "\n".join(side)
                 literal = tokens_of(text)
-                alike = masked(literal, numbers=rules.mask_numbers, strings=rules.mask_strings)
+                alike = mask_literals(literal, numbers=rules.mask_numbers, strings=rules.mask_strings)
                 read.shingles.extend(sign + shingle for shingle in shingles_of(alike, rules.shingle_tokens))
                 read.identifiers.update(identifiers_of(literal))
                 read.lines.extend(sign + line for line in _telling(side, rules))
@@ -203,7 +203,7 @@ def _intent(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
 def _structure(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
     """What documents are made of: headings, code blocks, references."""
     for facts in _each(pieces):
-        yield from (f"heading {word}" for heading in facts.headings for word in words_of(heading))
+        yield from (f"heading {word}" for heading in facts.headings for word in split_message_words(heading))
         yield from (f"block {token}" for block in facts.blocks for token in block)
         yield from (f"reference {number}" for number in facts.references)
 

@@ -24,7 +24,7 @@ from custody.git.raw_diff import ChangeKind, CommitChanges, DiffSide, FileChange
 from custody.git.ref_parser import Ref, RepositoryHead
 from custody.git.remotes import Remote, Remotes, RemoteUrl, address_of
 from custody.git.repository import BRANCH_PREFIXES, Repository, WorkCommit, discover
-from custody.git.safe_file import read_small
+from custody.git.safe_file import read_small_file
 from custody.git.tree_parser import TreeEntry
 from custody.git.version import git_version
 from custody.git.walk_command import Walk
@@ -83,6 +83,6 @@ __all__ = [
     "git_version",
     "parse_commit",
     "pull_of",
-    "read_small",
+    "read_small_file",
     "read_work_file",
 ]

@@ -14,7 +14,7 @@ class Ancestry:
     descendant: CommitSha
 
 
-def holding(
+def filter_ancestor_pairs(
     pairs: Collection[Ancestry], walk: Iterable[tuple[CommitSha, tuple[CommitSha, ...]]]
 ) -> frozenset[Ancestry]:
     """Those of ``pairs`` that are true, given commits with their parents, children first.

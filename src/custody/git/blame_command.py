@@ -22,10 +22,10 @@ def blame(git: Git, form: str, file: FileAt, lines: Iterable[Lines], parse: Pars
     """Start ``git blame <form>`` for ``lines`` of ``file``, or for all of it when there are none."""
     stretches = [f"-L{stretch.first},{stretch.last}" for stretch in lines]
     child = git.start("blame", form, *_OPTIONS, *stretches, full_id(file.commit), *pathspecs((file.path,)))
-    return AnswerStream(child, lambda chunks: _told_apart(git, file, parse(chunks)))
+    return AnswerStream(child, lambda chunks: _distinguish_missing_path(git, file, parse(chunks)))
 
 
-def _told_apart(git: Git, file: FileAt, answers: Iterator[T]) -> Iterator[T]:
+def _distinguish_missing_path(git: Git, file: FileAt, answers: Iterator[T]) -> Iterator[T]:
     """``answers``; git says "no such path" also of contents that are missing or damaged: not the caller's turn."""
     try:
         yield from answers

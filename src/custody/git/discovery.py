@@ -8,7 +8,7 @@ from custody.core.errors import GitError, InputError
 from custody.git.command import NEEDS, Git
 from custody.git.environment import open_environment
 from custody.git.process import ProcessLimits
-from custody.git.safe_file import read_small
+from custody.git.safe_file import read_small_file
 
 # Printed by rev-parse as it is. A path that git has made absolute never holds "//", so that a folder with newlines in
 # its name cannot be taken for two answers.
@@ -94,7 +94,7 @@ def _leads_to(entry: Path) -> Path | None:
     try:
         if entry.is_dir():
             return entry.resolve(strict=True)
-        said = read_small(entry, _GIT_FILE_BYTES_MAX)
+        said = read_small_file(entry, _GIT_FILE_BYTES_MAX)
         if isinstance(said, str):
             return None
         named = said.removeprefix(b"gitdir: ").rstrip(b"\r\n")

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from custody.git.quoted_name import quoted
+from custody.git.quoted_name import quote_name
 
 NOWHERE = "/dev/null"
 
@@ -99,7 +99,7 @@ def sealed_environment(
         "GIT_CONFIG_SYSTEM": NOWHERE,
         "GIT_CONFIG_NOSYSTEM": "1",
     }
-    more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(os.fsencode(more_objects))} if more_objects else {}
+    more = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": quote_name(os.fsencode(more_objects))} if more_objects else {}
     return kept | dict(_ALWAYS) | sealed | more
 
 
@@ -111,7 +111,7 @@ def private_environment(
         "GIT_DIR": os.fspath(git_dir),
         "GIT_WORK_TREE": os.fspath(work_tree),
         "GIT_OBJECT_DIRECTORY": os.fspath(objects),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(os.fsencode(common_dir / "objects")),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": quote_name(os.fsencode(common_dir / "objects")),
     }
     return sealed_environment(around, common_dir, "sha1") | private
 

@@ -17,7 +17,7 @@ OUR_OWN = b"command"
 """The scope of the settings that this door itself gives on the command line."""
 
 
-def tracked(git: Git, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
+def list_tracked(git: Git, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
     """The files in the index at or below ``paths``; no paths, no files."""
     wanted = list(paths)
     if not wanted:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.git.chunk_reader import ChunkReader, commit_sha, rubbish
-from custody.git.raw_diff import ChangeKind, FileChange, read_changes
+from custody.git.raw_diff import ChangeKind, FileChange, parse_raw_entries
 
 _HUNK = re.compile(rb"@@ -(\d{1,10})(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@.*", re.DOTALL)
 _START = b"diff --git "
@@ -120,7 +120,7 @@ def parse_patches(chunks: Iterable[bytes], limits: PatchLimits = USUAL_PATCH) ->
     reader = ChunkReader(chunks)
     while not reader.ended():
         commit = commit_sha(reader.until(b"\0"))
-        changes = tuple(read_changes(reader))
+        changes = tuple(parse_raw_entries(reader))
         if changes and reader.until(b"\0"):
             raise rubbish("patches are expected after the names", b"")
         yield CommitDiff(commit, tuple(_files(reader, changes, limits)))

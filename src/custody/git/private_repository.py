@@ -18,7 +18,7 @@ from custody.git.command import Git
 from custody.git.discovery import RepositoryPlace
 from custody.git.environment import private_environment, sealed_file
 from custody.git.process import ProcessLimits
-from custody.git.safe_file import read_small
+from custody.git.safe_file import read_small_file
 from custody.git.work_tree_settings import WorkSettings
 
 PREFIX = "custody-work-"
@@ -141,7 +141,7 @@ def _copied_index(source: Path, target: Path) -> int:
 def _copy(source: Path, target: Path) -> int:
     try:
         written_ns = source.stat().st_mtime_ns
-        content = read_small(source, INDEX_BYTES_MAX)
+        content = read_small_file(source, INDEX_BYTES_MAX)
     except FileNotFoundError:
         return 0  # nothing was ever added
     except OSError as error:

@@ -20,19 +20,19 @@ def unquoted(name: bytes) -> bytes:
         return name
     if not _QUOTED.fullmatch(name):
         raise rubbish("a quoted name is expected", name)
-    return _ESCAPE.sub(_meant, name[1:-1])
+    return _ESCAPE.sub(_decode_escape, name[1:-1])
 
 
-def quoted(name: bytes) -> str:
+def quote_name(name: bytes) -> str:
     r"""``name`` in quotes, every byte that could mean something as three octal digits.
 
-    >>> print(quoted(b'/a b:c"'))
+    >>> print(quote_name(b'/a b:c"'))
     "/a b\072c\042"
     """
     signs = (chr(byte) if byte in _PLAIN else f"\\{byte:03o}" for byte in name)
     return f'"{"".join(signs)}"'
 
 
-def _meant(escape: re.Match[bytes]) -> bytes:
+def _decode_escape(escape: re.Match[bytes]) -> bytes:
     letter, octal = escape.groups()
     return bytes([_LETTERS[letter[0]] if letter else int(octal, 8)])

@@ -64,10 +64,10 @@ def parse_changes(chunks: Iterable[bytes]) -> Iterator[CommitChanges]:
     reader = ChunkReader(chunks)
     while not reader.ended():
         commit = commit_sha(reader.until(b"\0"))
-        yield CommitChanges(commit, tuple(read_changes(reader)))
+        yield CommitChanges(commit, tuple(parse_raw_entries(reader)))
 
 
-def read_changes(reader: ChunkReader) -> Iterator[FileChange]:
+def parse_raw_entries(reader: ChunkReader) -> Iterator[FileChange]:
     """Take the raw entries of one commit off ``reader``."""
     while reader.peek(1) == b":":
         yield _change(reader)

@@ -23,7 +23,7 @@ from custody.git.diff_command import Comparison, compare
 from custody.git.discovery import RepositoryPlace, find_place
 from custody.git.environment import open_environment, sealed_environment
 from custody.git.exchange import Exchange
-from custody.git.index_command import path_setting, tracked
+from custody.git.index_command import list_tracked, path_setting
 from custody.git.notes import AS_OURSELVES, NotesTree, NoteWriteCount, notes_ref
 from custody.git.object_parser import FileAt, NoObject, Object, ObjectInfo, read_object
 from custody.git.object_reader import ObjectReader
@@ -32,7 +32,7 @@ from custody.git.process import USUAL, ProcessLimits
 from custody.git.raw_diff import CommitChanges, parse_changes
 from custody.git.ref_parser import REF_FORMAT, Ref, RepositoryHead, parse_refs, ref_prefix
 from custody.git.remotes import Remotes, RemoteUrl, address_of, read_remotes
-from custody.git.safe_file import read_small
+from custody.git.safe_file import read_small_file
 from custody.git.tree_command import look_up, tree
 from custody.git.tree_parser import TreeEntry
 from custody.git.version import git_version
@@ -129,7 +129,7 @@ class Repository:
     def cuts(self) -> frozenset[CommitSha]:
         """The commits whose parents were left out of a shallow clone."""
         try:
-            lines = read_small(self.common_dir / "shallow", SHALLOW_BYTES_MAX)
+            lines = read_small_file(self.common_dir / "shallow", SHALLOW_BYTES_MAX)
         except FileNotFoundError:
             return frozenset()  # the usual case: nothing was cut
         except OSError as error:
@@ -140,7 +140,7 @@ class Repository:
 
     def tracked(self, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
         """The files in the index of this work tree at or below ``paths``."""
-        return tracked(self._open, paths)
+        return list_tracked(self._open, paths)
 
     def hooks_path(self) -> Path | None:
         """``core.hooksPath`` if somebody has set it, relative to the work tree; its hooks never run for us."""

@@ -19,7 +19,7 @@ def read_regular(descriptor: int, bytes_max: int) -> bytes | str:
     return b"".join(pieces) if left else f"is larger than {bytes_max} bytes"
 
 
-def read_small(path: Path, bytes_max: int) -> bytes | str:
+def read_small_file(path: Path, bytes_max: int) -> bytes | str:
     """The bytes of the file ``path``, or why they are not to be had; an ``OSError`` is left to the caller."""
     descriptor = os.open(path, FILE)
     try:

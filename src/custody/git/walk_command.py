@@ -6,7 +6,7 @@ from itertools import chain
 
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
-from custody.git.ancestry import Ancestry, holding
+from custody.git.ancestry import Ancestry, filter_ancestor_pairs
 from custody.git.answer_stream import AnswerStream
 from custody.git.argument import full_id, id_lines, pathspecs
 from custody.git.command import Git
@@ -78,7 +78,7 @@ def ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
     stops = _stops(git, sorted({pair.ancestor for pair in known}))
     feed = chain(id_lines(sorted({pair.descendant for pair in known})), stops)
     with AnswerStream(git.start("rev-list", "--stdin", "--topo-order", "--parents", feed=feed), parse_parents) as walk:
-        return holding(known, walk)
+        return filter_ancestor_pairs(known, walk)
 
 
 def _stops(git: Git, ancestors: list[CommitSha]) -> list[bytes]:

@@ -111,7 +111,7 @@ def parse_untracked(chunks: Iterable[bytes]) -> Iterator[tuple[RepoPath, bool]]:
         yield repo_path(raw.removesuffix(b"/")), raw.endswith(b"/")
 
 
-def left_out(entry: IndexEntry | None, why: NoWorkFile) -> Iterator[IndexedFile | NoWorkFile]:
+def keep_index_entry(entry: IndexEntry | None, why: NoWorkFile) -> Iterator[IndexedFile | NoWorkFile]:
     """A file whose contents cannot be told stays as the index has it."""
     yield why
     if entry and not entry.is_intended:
@@ -129,7 +129,7 @@ def _untracked(here: WorkTreeScan, path: RepoPath) -> Iterator[WorkTreeEntry]:
 def _tracked(here: WorkTreeScan, entry: IndexEntry) -> Iterator[WorkTreeEntry]:
     found = here.disk.look(entry.path)
     if isinstance(found, NoWorkFile):
-        yield from left_out(entry, found)
+        yield from keep_index_entry(entry, found)
     elif found and stat.S_ISDIR(found.st_mode):
         yield from _folder(here, entry)
     elif found and is_unchanged(here, entry, found, by_seconds=True):
@@ -154,7 +154,7 @@ def _folder(here: WorkTreeScan, entry: IndexEntry) -> Iterator[WorkTreeEntry]:
     if entry.mode == GITLINK:
         commit = checked_out(here.place, folder, entry.path, here.limits)
         if isinstance(commit, NoWorkFile):
-            yield from left_out(entry, commit)
+            yield from keep_index_entry(entry, commit)
         else:
             yield IndexedFile(entry.path, GITLINK, commit or entry.id)
     elif os.path.lexists(folder / ".git"):

@@ -11,7 +11,7 @@ from custody.git.line_endings import as_committed, endings
 from custody.git.object_parser import Object
 from custody.git.object_reader import ObjectReader
 from custody.git.work_tree_file import NoWorkFile, read_work_file
-from custody.git.work_tree_index import IndexedFile, PendingFile, WorkTreeScan, is_unchanged, left_out
+from custody.git.work_tree_index import IndexedFile, PendingFile, WorkTreeScan, is_unchanged, keep_index_entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class WorkReader:
             elif one.entry and is_unchanged(self._here, one.entry, one.found, by_seconds=False):
                 yield IndexedFile(one.path, one.entry.mode, one.entry.id)
             else:
-                yield from left_out(one.entry, answer)
+                yield from keep_index_entry(one.entry, answer)
 
     def _with_attributes(self, wanted: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, Attributes]]:
         if not wanted:

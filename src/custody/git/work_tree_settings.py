@@ -12,7 +12,7 @@ from custody.core.errors import GitError
 from custody.git.chunk_reader import rubbish
 from custody.git.command import Git
 from custody.git.index_command import path_setting
-from custody.git.safe_file import read_small
+from custody.git.safe_file import read_small_file
 
 PATTERNS_BYTES_MAX = 4 << 20
 
@@ -87,7 +87,7 @@ def user_patterns(git: Git, setting: str, usual: str, work_tree: Path, around: M
 def patterns(path: Path) -> bytes:
     """The lines of ``path``; empty when there is no such file, as for git."""
     try:
-        lines = read_small(path, PATTERNS_BYTES_MAX)
+        lines = read_small_file(path, PATTERNS_BYTES_MAX)
     except OSError:
         return b""  # git goes on without them as well
     return b"" if isinstance(lines, str) else lines

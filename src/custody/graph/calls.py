@@ -36,7 +36,7 @@ def calls_of(spans: Iterable[CallSpan], *, fine: bool = True) -> dict[str, list[
     spans = list(spans)
     by_id = {(span.execution, span.id): span for span in spans}
     sessions: dict[str, list[SequenceCall]] = {}
-    for span in sorted(spans, key=_begun):
+    for span in sorted(spans, key=_make_order_key):
         if span.kind in CALLED:
             above = None if span.parent is None else by_id.get((span.execution, span.parent))
             place = CallPlace() if above is None else CallPlace(f"{above.execution}:{above.id}", above.node)
@@ -44,7 +44,7 @@ def calls_of(spans: Iterable[CallSpan], *, fine: bool = True) -> dict[str, list[
     return sessions
 
 
-def _begun(span: CallSpan) -> tuple[bool, int, int]:
+def _make_order_key(span: CallSpan) -> tuple[bool, int, int]:
     """By time, and by the place among the records where one has none."""
     at_ns = span.end_ns if span.start_ns is None else span.start_ns
     return at_ns is None, at_ns or 0, span.first

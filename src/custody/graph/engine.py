@@ -10,7 +10,7 @@ from custody.graph.dag import Dag, dag_of
 from custody.graph.lessons import lessons_of
 from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Node
 from custody.graph.paths import Cost, GraphPath, shortest_path
-from custody.graph.prediction import CallSuggestion, NextModel, SessionState, explained
+from custody.graph.prediction import CallSuggestion, NextModel, SessionState, explain_suggestions
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, EdgeShelf
 from custody.graph.similarity import Formula, Similar, adamic_adar
@@ -127,7 +127,7 @@ class GraphEngine:
         self, model: NextModel, session: SessionState, place: CallPlace | None = None, limit: int | None = None
     ) -> list[CallSuggestion]:
         """The likeliest next calls by the sequence model, each with the edges of this graph that lead to it."""
-        return explained(model.suggest(session, place, limit), self.book, session, place)
+        return explain_suggestions(model.suggest(session, place, limit), self.book, session, place)
 
     def get_graph_snapshot(self) -> Snapshot:
         """Everything, with type and source of every edge."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from custody.graph.elements import Element, GraphPicture, edge_element, node_element
 from custody.graph.engine import Snapshot
-from custody.graph.layout import placed
+from custody.graph.layout import place_nodes
 from custody.graph.model import Edge, EdgeKey, EdgeType, Node
 
 
@@ -90,7 +90,7 @@ def _places(names: Iterable[str], edges: Iterable[Edge]) -> dict[str, tuple[floa
             children.setdefault(above[name].start, []).append(name)
         else:
             roots.append(name)
-    return placed(roots, children)
+    return place_nodes(roots, children)
 
 
 def _most(edge: Edge | None) -> tuple[int, str]:

@@ -6,10 +6,10 @@ STEP_X, STEP_Y = 220, 40
 """How far a child stands from its parent, and a row from the next, in units of the canvas."""
 
 
-def placed(roots: Iterable[str], children: Mapping[str, Sequence[str]]) -> dict[str, tuple[float, float]]:
+def place_nodes(roots: Iterable[str], children: Mapping[str, Sequence[str]]) -> dict[str, tuple[float, float]]:
     """A place for every node of a forest: no two leaves share a row, and a parent stands amid its children.
 
-    >>> placed(["a"], {"a": ["b", "c"]})
+    >>> place_nodes(["a"], {"a": ["b", "c"]})
     {'b': (220, 0), 'c': (220, 40), 'a': (0, 20.0)}
     """
     places: dict[str, tuple[float, float]] = {}

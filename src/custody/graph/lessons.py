@@ -150,13 +150,13 @@ def _in_a_row(spans: Iterable[CallSpan]) -> list[CallSpan]:
     """By end where it is known; a span without one stays behind those that came in before it."""
     latest: int | None = None
     keyed: list[tuple[int | None, int, CallSpan]] = []
-    for place, span in enumerate(sorted(spans, key=_heard)):
+    for place, span in enumerate(sorted(spans, key=_find_end_place)):
         latest = span.end_ns if span.end_ns is not None else latest
         keyed.append((latest, place, span))
     return [span for _, _, span in sorted(keyed, key=lambda one: (one[0] is not None, one[0] or 0, one[1]))]
 
 
-def _heard(span: CallSpan) -> int:
+def _find_end_place(span: CallSpan) -> int:
     """The place of its end, as the document orders calls; else of whatever was heard of it."""
     return span.first if span.ended is None else span.ended
 

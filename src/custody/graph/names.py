@@ -60,13 +60,13 @@ def fine_name(tool: str, given: CallInput) -> str:
 
 def _command(command: str) -> tuple[str, ...]:
     """Program and sub-command of the first part that does something; of the last one if none does."""
-    parts = [words for part in _PARTS.split(command[:COMMAND_SIGNS_MAX]) if (words := _words(part))]
+    parts = [words for part in _PARTS.split(command[:COMMAND_SIGNS_MAX]) if (words := _split_command(part))]
     doing = (words for words in parts if words[0] not in _PASSED_OVER)
     words = next(doing, parts[-1] if parts else [])
     return _shown(words)
 
 
-def _words(part: str) -> list[str]:
+def _split_command(part: str) -> list[str]:
     """The words of one command from its program on, without variables, options and what stands around it."""
     words = part.split()
     while words and (_ASSIGNED.match(words[0]) or words[0] in _AROUND or words[0][0] in "-({0123456789"):

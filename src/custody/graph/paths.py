@@ -52,7 +52,7 @@ def shortest_path(book: Book, start: str, end: str, cost: Cost = "document") -> 
         return GraphPath((start,), (), 0.0)
     prices = _Surprise(book) if cost == "surprisal" else _StyleCosts(book, _COSTS[cost])
     nodes = _search(book, start, end, prices)
-    return None if nodes is None else _told(book, nodes, prices)
+    return None if nodes is None else _make_path(book, nodes, prices)
 
 
 def document_cost(weight: float, rules: GraphRules) -> float:
@@ -210,7 +210,7 @@ def _grow(side: _Side, facing: _Side, prices: _Prices, best: _MeetingPoint | Non
     return best
 
 
-def _told(book: Book, nodes: list[str], prices: _Prices) -> GraphPath:
+def _make_path(book: Book, nodes: list[str], prices: _Prices) -> GraphPath:
     pairs = [*pairwise(nodes)]
     total = sum(prices.of(before, book.after[before][after]) for before, after in pairs)
     return GraphPath(tuple(nodes), tuple(book.between(*pair)[0] for pair in pairs), total / _FINE)

@@ -120,7 +120,7 @@ class NextModel:
                 self._count(session, call)
                 seen += 1
         for there, told in rows.items():
-            self._mixtures[there] = fitted(told, there, self.rules.next_fit_rounds)
+            self._mixtures[there] = fit_weights(told, there, self.rules.next_fit_rounds)
 
     def suggest(
         self, session: SessionState, place: CallPlace | None = None, limit: int | None = None
@@ -182,10 +182,10 @@ def cached(session: SessionState, part: str, name: str) -> float:
     return followed.get(name, 0) / sum(followed.values()) if followed else 0.0
 
 
-def fitted(rows: Sequence[Sequence[float]], there: Sequence[bool], rounds: int) -> list[float]:
+def fit_weights(rows: Sequence[Sequence[float]], there: Sequence[bool], rounds: int) -> list[float]:
     """The weights under which what came was likeliest (expectation maximisation), each part once on the house.
 
-    >>> [round(weight, 2) for weight in fitted([[0.9, 0.1]] * 98, (True, True), 30)]
+    >>> [round(weight, 2) for weight in fit_weights([[0.9, 0.1]] * 98, (True, True), 30)]
     [0.99, 0.01]
     """
     weights = _even(there)
@@ -199,7 +199,7 @@ def fitted(rows: Sequence[Sequence[float]], there: Sequence[bool], rounds: int) 
     return weights
 
 
-def explained(
+def explain_suggestions(
     found: Sequence[CallSuggestion], book: Book, session: SessionState, place: CallPlace | None = None
 ) -> list[CallSuggestion]:
     """The same suggestions with the edges of the graph that lead to them: from the last call, and from around it."""

@@ -96,7 +96,7 @@ _STARTS = frozenset({EventType.CAPABILITY_START, EventType.TOOL_START})
 _CAPABILITIES = frozenset({EventType.CAPABILITY_START, EventType.CAPABILITY_END})
 
 
-def read(told: SpanInput, place: int) -> SpanDraft:
+def read_span_record(told: SpanInput, place: int) -> SpanDraft:
     """What one record tells; ``place`` is its own among all records."""
     match told:
         case CallSpan():

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from custody.graph.model import CallSpan
 from custody.graph.rules import GraphRules
-from custody.graph.span_drafts import SpanDraft, SpanInput, agree, read
+from custody.graph.span_drafts import SpanDraft, SpanInput, agree, read_span_record
 
 
 class SpanRepair(Enum):
@@ -106,7 +106,7 @@ def _drafts(records: Iterable[SpanInput], tally: _RepairTally, rules: GraphRules
     known: dict[tuple[str, str], list[SpanDraft]] = {}
     drafts: list[SpanDraft] = []
     for place, record in enumerate(records):
-        told = read(record, place)
+        told = read_span_record(record, place)
         same = known.setdefault((told.execution, told.id), [])
         # Only the latest few are compared, so that a program that uses one id for everything costs no more.
         mine = next((draft for draft in same[-rules.same_id_max :] if draft.takes(told)), None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from custody.graph.elements import Element, GraphPicture, call_element, node_element
-from custody.graph.layout import placed
+from custody.graph.layout import place_nodes
 from custody.graph.model import STRUCTURAL, CallSpan, EdgeType, Status
 from custody.graph.rules import GraphRules
 from custody.graph.spans import SpanForest
@@ -45,7 +45,7 @@ def tree_view(
     for box in shown:
         if box.above is not None:
             children.setdefault(box.above, []).append(box.id)
-    places = placed([box.id for box in shown if box.above is None], children)
+    places = place_nodes([box.id for box in shown if box.above is None], children)
     return GraphPicture(
         "tree",
         tuple(_element(box, places[box.id]) for box in shown),

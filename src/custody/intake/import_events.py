@@ -13,7 +13,7 @@ from custody.core.wire.arrival import Arrival, arrival_from
 from custody.core.wire.canonical import parse
 from custody.core.wire.event import GENERIC
 from custody.core.wire.report import ImportEventsReport, ImportProblem
-from custody.intake.redaction import redacted
+from custody.intake.redaction import redact_event_payload
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
@@ -88,7 +88,7 @@ class _EventFile:
         if value.get("kind") not in KINDS:
             raise InputError(f"'{str(value.get('kind'))[:80]}' is no kind of generic event")
         event_id = EventId(f"import-{hashlib.sha256(line.data).hexdigest()[:32]}")
-        return arrival_from(event_id, redacted(value, lambda: key_of(str(self.desk.home))))
+        return arrival_from(event_id, redact_event_payload(value, lambda: key_of(str(self.desk.home))))
 
     def _problem(self, line: FileLine, what: str) -> None:
         self.problem_count += 1

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from custody.capture.claims.agent_trace import LineClaim, Range, commit_trace, trace_value
 from custody.capture.claims.git_ai import parse_note
-from custody.capture.claims.git_ai_note import GitAiNote, NoteAuthor, claimed
+from custody.capture.claims.git_ai_note import GitAiNote, NoteAuthor, assign_claimed_lines
 from custody.capture.claims.traces import event_of
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
@@ -33,7 +33,7 @@ from custody.git import (
     Repository,
     discover,
     parse_commit,
-    read_small,
+    read_small_file,
 )
 from custody.intake.import_traces import BATCH, PROBLEMS_MAX, redaction_key, trace_arrival
 from custody.intake.wire.claims import ImportGitAiReport
@@ -141,7 +141,7 @@ def _in_folder(files: Iterable[Path]) -> Iterator[NoteRef]:
 def _file(found: NoteRef) -> Object | NoObject:
     path = Path(found.at)
     try:
-        data = read_small(path, NOTE_BYTES_MAX)
+        data = read_small_file(path, NOTE_BYTES_MAX)
     except OSError as error:
         return NoObject(path.name, f"unreadable: {error.strerror}")
     if isinstance(data, str):
@@ -273,7 +273,7 @@ class _Claims:
             named = dict(self._named(note, name, found.place))
             # As in git-ai's own answers, a line of a session that nobody describes is left to who had it before.
             entries = [entry for entry in note.files[name] if entry.is_persons or entry.key in named]
-            whose, beyond = claimed(entries, _count(file.content))
+            whose, beyond = assign_claimed_lines(entries, _count(file.content))
             if beyond:
                 self.done.problem(found.place, f"claims lines beyond the end of '{path.display[:200]}'")
             for key, author in named.items():

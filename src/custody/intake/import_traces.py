@@ -22,7 +22,7 @@ from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, dump, parse
 from custody.core.wire.report import ImportProblem, ImportTracesReport
 from custody.core.wire.time import text_from
 from custody.git import WorkFile
-from custody.intake.redaction import redacted
+from custody.intake.redaction import redact_event_payload
 from custody.store import Store, StoreUnwritable
 from custody.workspace.workspace import Workspace
 
@@ -141,7 +141,7 @@ class _News:
         work_tree = None if desk.home is None else desk.repository.work_tree
         if work_tree is None or not (work_tree / FOLDER).is_dir():
             return cls((), {})
-        before = {} if store.is_temporary() else _seen(desk, store)
+        before = {} if store.is_temporary() else _read_file_memory(desk, store)
         done, seen = TraceImport(FOLDER), dict[str, list[Any]]()
         arrivals: list[Arrival] = []
         for name in NAMES:
@@ -160,7 +160,7 @@ class _News:
         """Keep what the files were like, so that the next look is cheap; without it everything is read again."""
         if desk.home is None:
             return
-        seen = {"store": store.own(), "files": {**_seen(desk, store), **self.seen}}
+        seen = {"store": store.own(), "files": {**_read_file_memory(desk, store), **self.seen}}
         aside = desk.home / f".{SEEN}.{desk.token()}"
         try:
             aside.write_text(json.dumps(seen), encoding="utf-8")
@@ -170,7 +170,7 @@ class _News:
             desk.talk(f"cannot remember which traces were read: {error.strerror}")
 
 
-def _seen(desk: Workspace, store: Store) -> dict[str, list[Any]]:
+def _read_file_memory(desk: Workspace, store: Store) -> dict[str, list[Any]]:
     """What was remembered of files under this very store; nothing when it is another one or cannot be read."""
     try:
         value = json.loads((desk.home / SEEN).read_bytes()) if desk.home is not None else {}
@@ -311,7 +311,7 @@ def trace_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
     """A trace or a link on its way into the chain, without secrets."""
     # Named by its content, so that it is known again wherever it is read from.
     name = EventId(f"import-{sha256(dump(event['payload'])).hexdigest()[:32]}")
-    return arrival_from(name, redacted(event, key))
+    return arrival_from(name, redact_event_payload(event, key))
 
 
 def redaction_key(desk: Workspace) -> Callable[[], bytes]:

@@ -30,7 +30,7 @@ from custody.core.wire.canonical import Json, dump
 from custody.core.wire.report import ImportProblem, ImportTranscriptsReport
 from custody.git import ObjectInfo
 from custody.intake.queries import calls_of_session
-from custody.intake.redaction import redacted
+from custody.intake.redaction import redact_event_payload
 from custody.intake.transcript_paths import Paths, paths_of_history, work_trees
 from custody.store import Store
 from custody.workspace.workspace import Workspace
@@ -231,7 +231,7 @@ class _TranscriptImport:
     def _clean(self, file: Path, found: TranscriptLine, event: dict[str, Json]) -> dict[str, Json]:
         """The event without its secrets; its digest and size alone where they cannot be taken out."""
         try:
-            return redacted(event, self._key)
+            return redact_event_payload(event, self._key)
         except InputError as error:
             self._problem(file, found.line, f"{error.message}: only its digest and size are kept")
             data = dump(event)

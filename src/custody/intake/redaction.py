@@ -13,7 +13,7 @@ from custody.core.wire.canonical import Json, dump
 from custody.workspace.workspace import Workspace
 
 
-def redacted(event: dict[str, Json], key: Callable[[], bytes]) -> dict[str, Json]:
+def redact_event_payload(event: dict[str, Json], key: Callable[[], bytes]) -> dict[str, Json]:
     """``event`` without its secrets, with marks that only this machine can match; an ``InputError`` if that fails."""
     if not trips(_bytes(event)):
         return event

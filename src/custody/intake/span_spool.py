@@ -20,7 +20,7 @@ from custody.core.errors import SpoolError
 from custody.core.views import SpanKind, SpanPhase, SpanStatus
 from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX
 from custody.core.wire.time import text_from
-from custody.intake.redaction import redacted
+from custody.intake.redaction import redact_event_payload
 
 FILE_BYTES_MAX = 4 * 1024 * 1024
 NAME_MAX, KEY_MAX, TEXT_MAX = 200, 100, 1000
@@ -91,7 +91,7 @@ class SpoolExporter:
         """The event without its secrets, within its limits: what stands for a secret may be longer than it was."""
         if not trips(event):
             return event
-        clean: dict[str, Any] = redacted(msgspec.json.decode(event), lambda: key_of(self._home))
+        clean: dict[str, Any] = redact_event_payload(msgspec.json.decode(event), lambda: key_of(self._home))
         names = {key: _name(clean[key]) for key in ("name", "server", "agent", "session") if key in clean}
         attributes, _ = _attributes(clean["attributes"])
         return _ENCODE({**clean, **names, "attributes": attributes})

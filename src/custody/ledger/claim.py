@@ -25,11 +25,11 @@ def is_claim(record: Record, owned: Collection[StoreId]) -> bool:
     return record.entry.kind in BROUGHT_KINDS or is_imported(record, owned)
 
 
-def trusted_chains(store: Store) -> set[StoreId]:
+def list_trusted_chains(store: Store) -> set[StoreId]:
     """The chains whose records are what they were at home: the store's own, and those pulled from the team's remote."""
     return store.tables.owned() | store.tables.pulled()
 
 
 def recorded_only(store: Store) -> RecordFilter:
     """What keeps claims out of a question to the store."""
-    return RecordFilter(IMPORT_EVENT, tuple(sorted(BROUGHT_KINDS)), tuple(sorted(trusted_chains(store))))
+    return RecordFilter(IMPORT_EVENT, tuple(sorted(BROUGHT_KINDS)), tuple(sorted(list_trusted_chains(store))))

@@ -10,7 +10,7 @@ from custody.core.wire.arrival import SYSTEM_KINDS
 from custody.core.wire.body import digest_text, parts
 from custody.core.wire.canonical import parse
 from custody.core.wire.report import EraseReport
-from custody.ledger.record_name import HINT, records_named
+from custody.ledger.record_name import HINT, find_records
 from custody.store import Store
 from custody.workspace.user import user
 from custody.workspace.workspace import Workspace
@@ -45,7 +45,7 @@ def _sentences(store: Store, target: str) -> list[str]:
 
 def _digests(store: Store, target: str) -> list[Digest]:
     """The bodies that a target names: ``SEQ``, ``STORE:SEQ``, an event id, a natural key, or (part of) a digest."""
-    records = records_named(store, target)
+    records = find_records(store, target)
     if records:
         return [digest for record in records for digest in _bodies_of(store, record)]
     shape = _DIGEST.fullmatch(target)

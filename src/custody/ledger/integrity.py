@@ -6,17 +6,17 @@ arrived since is looked at; otherwise, and wherever something is found, everythi
 
 from collections.abc import Iterator, Mapping
 
-from custody.core.chain_check import Damage, DamageCode, cut, misfit
+from custody.core.chain_check import Damage, DamageCode, find_missing_tail, misfit
 from custody.core.digest import digest_of
 from custody.core.ids import PENDING, RecordRef, Seq, StoreId
 from custody.core.record import ChainTip, Record, empty_head, head_at
 from custody.core.wire.report import Chain, VerifyReport
-from custody.ledger.verify import fork_damage, head_damage, held_damage, spool_damage, verified, verify
-from custody.store import DamagedStoreError, Store, batched
+from custody.ledger.verify import fork_damage, head_damage, held_damage, spool_damage, verify, verify_store
+from custody.store import DamagedStoreError, Store, split_batches
 from custody.workspace.workspace import Workspace
 
 
-def checked(desk: Workspace, *, seals: bool = True) -> VerifyReport:
+def check_integrity(desk: Workspace, *, seals: bool = True) -> VerifyReport:
     """What ``verify`` finds; sooner where the store is sealed. It is sealed again, unless nothing is to be written."""
     try:
         with desk.reading() as store, store.reading():
@@ -31,7 +31,7 @@ def _checked(desk: Workspace, store: Store, *, seals: bool) -> VerifyReport:
     if since is not None and not any(_damage_since(desk, store, heads, since)):
         report = _fine(store, heads)
     else:
-        report = verified(desk, store)
+        report = verify_store(desk, store)
     if seals and not report.findings:
         store.seal({head.store: int(head.seq) for head in heads})
     return report
@@ -59,14 +59,14 @@ def _chain_since(store: Store, head: ChainTip, seq: int) -> Iterator[Damage]:
         yield Damage(DamageCode.CHAIN_CUT, f"record {seq} of chain {head.store} is gone")
         return
     last = empty_head(head.store) if start is None else head_at(start)
-    for records in batched(store.tables.records(head.store, after=seq)):
+    for records in split_batches(store.tables.records(head.store, after=seq)):
         for record in records:
             yield from misfit(last, record)
             last = head_at(record)
         yield from held_damage(store, records)
         yield from _changed(store, records)
     remembered = store.heads.read(head.store) if store.heads else None
-    yield from cut(last, remembered)
+    yield from find_missing_tail(last, remembered)
     yield from _differs(store, remembered)
 
 

@@ -11,7 +11,7 @@ HINT = "name a record by its number here, 'store:number', its event id or its ke
 _PLACE = re.compile(r"(?:([0-9a-f]{8,32}|pending):)?([1-9][0-9]{0,17})", re.ASCII)
 
 
-def records_named(store: Store, target: str) -> list[Record]:
+def find_records(store: Store, target: str) -> list[Record]:
     """The records that ``target`` names, oldest first; a bare number is a place in this store's own chain."""
     place = _PLACE.fullmatch(target)
     if place is None:

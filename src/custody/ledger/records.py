@@ -9,7 +9,7 @@ from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import Json, parse
 from custody.core.wire.report import RecordsReport, RecordSummary, ShowReport
 from custody.core.wire.time import text_from
-from custody.ledger.record_name import HINT, records_named
+from custody.ledger.record_name import HINT, find_records
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
@@ -21,17 +21,17 @@ def records(desk: Workspace, *, limit: int, kind: str | None = None) -> RecordsR
     """The newest ``limit`` records of every chain by the time they claim, perhaps only of one kind."""
     with desk.reading() as store, store.reading():
         newest = store.tables.newest(limit, kind)
-        return RecordsReport(records=_kept(newest, store.own()), total=store.tables.record_count())
+        return RecordsReport(records=_summarize_records(newest, store.own()), total=store.tables.record_count())
 
 
 def show(desk: Workspace, target: str) -> ShowReport:
     """What the named records say; an erased one says nothing."""
     with desk.reading() as store, store.reading():
-        found = records_named(store, target)
+        found = find_records(store, target)
         if not found:
             raise InputError(f"no record is named '{target}'", hint=HINT)
         own = store.own()
-        return ShowReport(records=_kept(found, own), payloads=[_says(store, record) for record in found])
+        return ShowReport(records=_summarize_records(found, own), payloads=[_says(store, record) for record in found])
 
 
 def _says(store: Store, record: Record) -> Json:
@@ -41,7 +41,7 @@ def _says(store: Store, record: Record) -> Json:
     return payload if outline is None else {WITHHELD: parse(outline)}
 
 
-def _kept(records: Sequence[Record], own: StoreId | None) -> list[RecordSummary]:
+def _summarize_records(records: Sequence[Record], own: StoreId | None) -> list[RecordSummary]:
     return [
         RecordSummary(
             record=str(record.ref),

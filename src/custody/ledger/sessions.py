@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from custody.core.errors import InputError
 from custody.core.ids import SessionId
-from custody.core.view_merge import merged_calls, merged_session
+from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import TRANSCRIPT, FileEdit, Prompt, Session, SourceAccess, ToolCall, View
 from custody.core.wire.report import AgentLine, CallLine, LogReport, PromptLine, SessionLine, SessionReport
 from custody.core.wire.time import text_from
@@ -82,7 +82,7 @@ def log_session(desk: Workspace, named: str, *, agent: str | None = None) -> Ses
     """What happened in the session whose id is or begins with ``named``, perhaps of one agent only."""
     with desk.reading() as store, store.reading():
         row = session_named(store, named, agent)
-        return session_told(row, session_read(store, row))
+        return report_session(row, session_read(store, row))
 
 
 def session_read(store: Store, row: SessionRow) -> list[ObservedView[SessionView]]:
@@ -90,7 +90,7 @@ def session_read(store: Store, row: SessionRow) -> list[ObservedView[SessionView
     return [seen for seen in views_of_session(store, row.session, KINDS) if seen.view.agent == row.agent]
 
 
-def session_told(row: SessionRow, seen: Sequence[ObservedView[SessionView]]) -> SessionReport:
+def report_session(row: SessionRow, seen: Sequence[ObservedView[SessionView]]) -> SessionReport:
     """What happened in a session, of which everything was read."""
     story = _story(row, seen)
     files: defaultdict[str | None, set[str]] = defaultdict(set)
@@ -123,9 +123,9 @@ def _of_agent(rows: list[SessionRow], agent: str | None) -> list[SessionRow]:
 def _story(row: SessionRow, seen: Sequence[ObservedView[SessionView]]) -> _SessionRecords:
     return _SessionRecords(
         row=row,
-        session=merged_session(_of(seen, Session)),
+        session=merge_session(_of(seen, Session)),
         prompts=prompts_of(seen),
-        calls=merged_calls(_of(seen, ToolCall)),
+        calls=merge_calls(_of(seen, ToolCall)),
         edits=_of(seen, FileEdit),
         reads=_of(seen, SourceAccess),
     )
@@ -144,7 +144,7 @@ def _listed(store: Store, row: SessionRow) -> SessionLine:
     calls = call_ids(store, row.session)
     files = {path.display for path in paths_of_session(store, row.session)}
     prompts = prompts_of(prompts_of_session(store, row.session))
-    session = merged_session(seen.view for seen in session_ends(store, row.session))
+    session = merge_session(seen.view for seen in session_ends(store, row.session))
     if session is None or session.model is None:
         last = last_calls(store, row.session, ENDS_READ_MAX)
         session = _with_model(row, session, [seen.view for seen in last])

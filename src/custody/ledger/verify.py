@@ -10,7 +10,7 @@ from custody.core.wire.arrival import ERASED
 from custody.core.wire.body import digest_text, parts
 from custody.core.wire.canonical import parse
 from custody.core.wire.report import Chain, IntegrityFinding, VerifyReport
-from custody.store import Body, DamagedStoreError, KeptHead, Store, batched, erased_digest
+from custody.store import Body, DamagedStoreError, KeptHead, Store, read_erased_digest, split_batches
 from custody.workspace.workspace import Workspace
 
 PAGE = 50
@@ -23,7 +23,7 @@ def verify(desk: Workspace) -> VerifyReport:
     """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception."""
     try:
         with desk.reading() as store, store.reading():
-            return verified(desk, store)
+            return verify_store(desk, store)
     except DamagedStoreError as error:
         # The file cannot even be opened or read through: that is the finding.
         damage = Damage(DamageCode.FILE_DAMAGED, error.message)
@@ -32,7 +32,7 @@ def verify(desk: Workspace) -> VerifyReport:
         )
 
 
-def verified(desk: Workspace, store: Store) -> VerifyReport:
+def verify_store(desk: Workspace, store: Store) -> VerifyReport:
     """The same of a store that is open, inside one moment."""
     own = store.own()
     heads = [head for head in store.tables.chains() if head.store != PENDING]
@@ -62,7 +62,7 @@ def verified(desk: Workspace, store: Store) -> VerifyReport:
 
 
 def _bodies(desk: Workspace, store: Store, erasures: Erasures) -> Iterator[Damage]:
-    for digests in batched(store.tables.body_digests(), PAGE):
+    for digests in split_batches(store.tables.body_digests(), PAGE):
         readable = _readable(store, digests)
         for digest in digests:
             body = readable[digest]
@@ -108,7 +108,7 @@ def _erasures(store: Store) -> Erasures:
     for record in store.tables.records_of_kind(ERASED):
         body = _readable(store, [record.entry.digest]).get(record.entry.digest)
         if body is not None and body.data is not None and digest_of(body.data) == record.entry.digest:
-            for digest in erased_digest(parse(body.data)):
+            for digest in read_erased_digest(parse(body.data)):
                 found.setdefault(digest, set()).add(record.store)
     return found
 
@@ -116,7 +116,7 @@ def _erasures(store: Store) -> Erasures:
 def _chain(desk: Workspace, store: Store, head: ChainTip) -> Iterator[Damage]:
     remembered = store.heads.read(head.store) if store.heads else None
     yield from check_chain(head.store, store.tables.records(head.store), remembered)
-    for records in batched(store.tables.records(head.store), PAGE):
+    for records in split_batches(store.tables.records(head.store), PAGE):
         yield from held_damage(store, records)
         desk.progress.step(len(records))
 

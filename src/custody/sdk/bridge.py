@@ -25,7 +25,7 @@ from custody.sdk.worker_messages import (
     RpcCall,
     RpcResult,
     Task,
-    read_said,
+    parse_child_message,
     write,
 )
 
@@ -161,7 +161,7 @@ class _Execution:
                     if isinstance(item, WorkerEnd):
                         return _ExecutionOutcome("killed", _why(item))
                     ear.heard()
-                    said = read_said(item)
+                    said = parse_child_message(item)
                     if isinstance(said, Result):
                         return _ExecutionOutcome("ok" if said.success else "error", said.error, said.result, said.trace)
                     self._handle(worker, said)
@@ -204,7 +204,7 @@ class _Execution:
         client = self.bridge.clients.get(said.server)
         if client is None or (self.allowed is not None and name not in self.allowed):
             return RpcResult(said.id, success=False, error=f"there is no tool '{name}' here")
-        asked = asyncio.ensure_future(_asked(client, said.tool, said.args))
+        asked = asyncio.ensure_future(_call_client_tool(client, said.tool, said.args))
         try:
             done, _ = await asyncio.wait({asked}, timeout=self.bridge.limits.call_seconds)
         except asyncio.CancelledError:
@@ -217,7 +217,7 @@ class _Execution:
                 said.id, success=False, error=f"'{name}' gave no answer in {self.bridge.limits.call_seconds:g} s"
             )
         if asked.cancelled() or asked.exception() is not None:
-            return RpcResult(said.id, success=False, error=_words(name, asked))
+            return RpcResult(said.id, success=False, error=_describe_failure(name, asked))
         return RpcResult(said.id, success=True, result=asked.result())
 
     def _told(self, outcome: _ExecutionOutcome, ending: WorkerEnd | None) -> Execution:
@@ -268,7 +268,7 @@ class _Ear:
             self._closed = True  # the loop is closed: nobody hears any more
 
 
-async def _asked(client: ToolClient, tool: str, arguments: dict[str, Any]) -> Any:
+async def _call_client_tool(client: ToolClient, tool: str, arguments: dict[str, Any]) -> Any:
     """What a client gives for a tool; it is told the running span where it can take that."""
     more = {"meta": {HEADER: current_traceparent()}} if _takes_meta(client) else {}
     given: Any = client.call_tool(tool, arguments, **more)
@@ -282,7 +282,7 @@ def _takes_meta(client: ToolClient) -> bool:
         return False  # what cannot be looked at is called as the protocol says
 
 
-def _words(name: str, asked: "asyncio.Future[Any]") -> str:
+def _describe_failure(name: str, asked: "asyncio.Future[Any]") -> str:
     if asked.cancelled():
         return f"'{name}' was stopped"
     error = asked.exception()

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from time import time_ns
 from typing import Any, Literal
 
-from custody.sdk.outbox import put
+from custody.sdk.outbox import record_foreign_span
 from custody.sdk.propagation import pair_of
-from custody.sdk.spans import SpanIds, process, running, standing
+from custody.sdk.spans import SpanIds, find_open_span, process, running
 
 EVENTS_MAX = 200_000
 """An execution that tells of more calls than this is ended."""
@@ -67,7 +67,7 @@ class Calls:
     """The calls of one execution, from its root on."""
 
     def __init__(self, name: str) -> None:
-        outer = standing(running.get())
+        outer = find_open_span(running.get())
         pair = (next(process.executions) if outer is None else outer[0], next(process.spans))
         self.root = OpenCall(pair, "workflow", name, None, outer and outer[1], None, (), time_ns())
         self.events: list[CallTraceEvent] = []
@@ -143,7 +143,7 @@ def _record(
     call: OpenCall, phase: str, ended: int | None = None, status: str | None = None, error: str | None = None
 ) -> None:
     attributes = {} if error is None else {"error": error}
-    put(
+    record_foreign_span(
         (*call.pair, call.parent, phase, call.name, call.kind, call.server, call.started_ns, ended, status,
          attributes, call.links)
     )  # fmt: skip

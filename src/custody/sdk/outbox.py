@@ -153,7 +153,7 @@ class Outbox:
     def _drain(self) -> bool:
         while self._held or QUEUE:
             if not self._held:
-                self._held = _taken()
+                self._held = _take_batch()
             try:
                 self._send(self._held)
             except Exception:  # noqa: BLE001 - whatever an exporter does, the traced program goes on; it is asked again
@@ -238,7 +238,7 @@ def configure(
     OUT.begin()
 
 
-def put(raw: Raw) -> None:
+def record_foreign_span(raw: Raw) -> None:
     """Have a span recorded that somebody else keeps the time of."""
     if OUT.on and (len(QUEUE) < QUEUE_MAX or OUT.room()):
         QUEUE.append(raw)
@@ -261,7 +261,7 @@ def lost() -> int:
     return OUT.lost
 
 
-def _taken() -> SpanBatch:
+def _take_batch() -> SpanBatch:
     return SpanBatch([QUEUE.popleft() for _ in range(min(len(QUEUE), BATCH_MAX))])
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
-from custody.sdk.spans import SpanIds, foreign, process, running, standing
+from custody.sdk.spans import SpanIds, find_open_span, foreign, process, running
 
 HEADER = "traceparent"
 VARIABLE = "TRACEPARENT"
@@ -20,7 +20,7 @@ _FOREIGN_MAX = 200
 
 def current_traceparent() -> str | None:
     """The running span as W3C writes it; None outside any."""
-    pair = standing(running.get())
+    pair = find_open_span(running.get())
     return None if pair is None else f"00-{pair[0]:032x}-{pair[1]:016x}-01"
 
 
@@ -50,7 +50,7 @@ def to_rpc(message: Mapping[str, Any] | None = None) -> dict[str, Any]:
 @contextmanager
 def continued(carrier: Mapping[str, Any]) -> Iterator[None]:
     """Inside, spans belong to whoever sent ``carrier``: headers, an environment, MCP params or an RPC message."""
-    said = parent_said(carrier)
+    said = read_parent(carrier)
     pair = pair_of(said)
     token = running.set(pair) if pair is not None else None
     links = foreign.set((said[:_FOREIGN_MAX],)) if said and pair is None else None
@@ -63,7 +63,7 @@ def continued(carrier: Mapping[str, Any]) -> Iterator[None]:
             foreign.reset(links)
 
 
-def parent_said(carrier: Mapping[str, Any]) -> str:
+def read_parent(carrier: Mapping[str, Any]) -> str:
     """What a carrier names as parent, in whichever of its forms; empty where it names none."""
     try:
         meta = carrier.get(META)

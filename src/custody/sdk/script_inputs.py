@@ -25,9 +25,9 @@ def servers_in(path: Path) -> dict[str, McpServer]:
 
 def open_server(name: str, server: McpServer, errors: TextIO) -> AbstractAsyncContextManager[Any]:
     """A session with a server, for as long as the block lasts."""
-    from custody.sdk.servers import opened
+    from custody.sdk.servers import start_server_session
 
-    return opened(name, server, errors)
+    return start_server_session(name, server, errors)
 
 
 def _bytes(path: Path) -> bytes:

@@ -80,7 +80,7 @@ class Span:
         if outer is None:
             outer = process.root
         elif _late:
-            outer = standing(outer)
+            outer = find_open_span(outer)
         if outer is None:
             self._links = foreign.get()
             self.pair = pair = (next(process.executions), next(process.spans))
@@ -180,7 +180,7 @@ def end_open() -> None:
         one.abandon()
 
 
-def standing(outer: SpanIds | None) -> SpanIds | None:
+def find_open_span(outer: SpanIds | None) -> SpanIds | None:
     """The nearest span around that is still open; for none here, the one that this program was started in."""
     outer = _open(outer)
     return process.root if outer is None else outer

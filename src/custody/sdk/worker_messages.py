@@ -74,7 +74,7 @@ class Task(msgspec.Struct, frozen=True, tag_field="type", tag="run"):
     capabilities: dict[str, str]
 
 
-def read_said(line: bytes) -> ChildMessage:
+def parse_child_message(line: bytes) -> ChildMessage:
     """One message of a worker, or an ``InputError``."""
     if not line.endswith(b"\n"):
         raise InputError("a message without an end, or longer than any may be")

@@ -133,7 +133,7 @@ class Gatekeeper:
             return token.strip()
         # A browser sends its cookie by itself, so what changes something never rests on one.
         if scope["method"] == "GET" and head.cookie is not None:
-            return _held(head)
+            return _read_cookie_token(head)
         return ""
 
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
@@ -232,7 +232,7 @@ def cookie_for(host: str) -> str:
     return f"{COOKIE}_{port}" if port != host and port.isdecimal() and port.isascii() else COOKIE
 
 
-def _held(head: _RequestHead) -> str:
+def _read_cookie_token(head: _RequestHead) -> str:
     """The token that a browser holds for us; what others on this machine had it hold may look like anything."""
     pairs = (pair.strip().partition("=") for pair in (head.cookie or "").split(";"))
     found = {name: value for name, _, value in pairs}

@@ -14,13 +14,13 @@ from custody.server.wire.service import BatchReceipt, ItemReceipt, RecordReceipt
 CONFLICT = "another content is kept under the same key"
 
 
-def taking(what: str, words: str, one: object) -> Endpoint:
+def make_intake_endpoint(what: str, words: str, one: object) -> Endpoint:
     """The endpoint that takes things of one kind; ``one`` is the JSON Schema or the type of a single one."""
 
     async def take(call: EndpointCall) -> HttpAnswer:
         data = await call.body()
         sent = await call.read_in(data, lambda intake: intake.read(what, data))
-        results = await kept(call, sent.items)
+        results = await await_receipts(call, sent.items)
         return _single(results[0]) if sent.single else _batch(sent, results)
 
     return Endpoint(
@@ -40,7 +40,7 @@ def taking(what: str, words: str, one: object) -> Endpoint:
     )
 
 
-async def kept(call: EndpointCall, items: Sequence[Item]) -> list[ItemReceipt]:
+async def await_receipts(call: EndpointCall, items: Sequence[Item]) -> list[ItemReceipt]:
     """What became of each thing that was sent, once that is certain."""
     arrivals = [arrival for item in items if not isinstance(item, RejectedItem) for arrival in item]
     fates = await _written(call, arrivals)

@@ -12,7 +12,7 @@ from custody.workspace.workspace import Workspace
 PageLister = Callable[[Workspace, str | None, int], ListPage]
 
 
-def listing(what: str, words: str, pages: PageLister, kind: Any) -> Endpoint:
+def make_list_endpoint(what: str, words: str, pages: PageLister, kind: Any) -> Endpoint:
     """The endpoint that lists things of one kind."""
 
     async def show(call: EndpointCall) -> HttpAnswer:

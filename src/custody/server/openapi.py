@@ -71,7 +71,10 @@ def _operation(endpoint: Endpoint, schemas: Mapping[Any, Any]) -> dict[str, Any]
         "operationId": endpoint.name,
         "summary": endpoint.words,
         "responses": {
-            **{str(status): _given(status, kind, schemas) for status, kind in sorted(endpoint.gives.items())},
+            **{
+                str(status): _describe_response(status, kind, schemas)
+                for status, kind in sorted(endpoint.gives.items())
+            },
             **{str(status): _refusal(status, schemas) for status in REFUSALS if status not in endpoint.gives},
         },
     }
@@ -93,7 +96,7 @@ def _parameter(where: str, name: str, words: str, schema: Any, required: bool) -
     return {"name": name, "in": where, "description": words, "required": required, "schema": schema}
 
 
-def _given(status: int, kind: Any, schemas: Mapping[Any, Any]) -> dict[str, Any]:
+def _describe_response(status: int, kind: Any, schemas: Mapping[Any, Any]) -> dict[str, Any]:
     if kind is Problem:
         return _refusal(status, schemas)
     if isinstance(kind, str):

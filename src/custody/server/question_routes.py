@@ -22,7 +22,7 @@ Question = Callable[[Workspace], Report]
 B = TypeVar("B", bound=msgspec.Struct)
 
 
-def asking(  # noqa: PLR0913 - what an endpoint is
+def make_question_endpoint(  # noqa: PLR0913 - what an endpoint is
     path: str,
     name: str,
     words: str,
@@ -38,7 +38,7 @@ def asking(  # noqa: PLR0913 - what an endpoint is
     """
 
     async def handle(call: EndpointCall) -> HttpAnswer:
-        return await reported(call, question(call))
+        return await render_question_report(call, question(call))
 
     return Endpoint(
         method="GET",
@@ -59,7 +59,7 @@ def asking_in_body(
     """The endpoint of a question that is too long for an address."""
 
     async def handle(call: EndpointCall) -> HttpAnswer:
-        return await reported(call, question(call, await asked(call, takes)))
+        return await render_question_report(call, question(call, await read_question_body(call, takes)))
 
     return Endpoint(
         method="POST",
@@ -73,20 +73,20 @@ def asking_in_body(
     )
 
 
-async def asked(call: EndpointCall, kind: type[B]) -> B:
+async def read_question_body(call: EndpointCall, kind: type[B]) -> B:
     """The question in the body of a call."""
     return asked_in(await call.body(), kind)
 
 
-async def reported(call: EndpointCall, question: Question) -> HttpAnswer:
+async def render_question_report(call: EndpointCall, question: Question) -> HttpAnswer:
     """The report that a question comes to, as the verb prints it."""
-    return await found(call.ask(lambda desk: HttpAnswer(body=encode_report(question(desk)))))
+    return await await_found(call.ask(lambda desk: HttpAnswer(body=encode_report(question(desk)))))
 
 
 T = TypeVar("T")
 
 
-async def found(answer: Awaitable[T]) -> T:
+async def await_found(answer: Awaitable[T]) -> T:
     """What is waited for; what is not there by its name is a 404."""
     try:
         return await answer
@@ -99,7 +99,7 @@ def note_of(call: EndpointCall) -> Note | None:
     return call.note_read if call.may(TokenScope.TEXT) else None
 
 
-def by(call: EndpointCall) -> str:
+def read_actor(call: EndpointCall) -> str:
     """Who does something, where the caller names nobody."""
     return f"token {call.grant.token_id}"
 
@@ -107,7 +107,7 @@ def by(call: EndpointCall) -> str:
 # --- parameters -------------------------------------------------------------------------------------------------------
 
 
-def checked(name: str, value: str, signs_max: int = NAME_SIGNS_MAX) -> str:
+def validate_record_name(name: str, value: str, signs_max: int = NAME_SIGNS_MAX) -> str:
     """A name that a store can be asked for."""
     if not 0 < len(value) <= signs_max or not all(sign.isprintable() for sign in value):
         raise InputError(f"'{name}' is a name of at most {signs_max:,} printable signs")
@@ -116,26 +116,26 @@ def checked(name: str, value: str, signs_max: int = NAME_SIGNS_MAX) -> str:
 
 def place(call: EndpointCall, name: str) -> str:
     """What stands in the path's braces."""
-    return checked(name, str(call.request.path_params[name]))
+    return validate_record_name(name, str(call.request.path_params[name]))
 
 
 def word(call: EndpointCall, name: str) -> str | None:
     """A parameter that names something, if it was given."""
     given = call.text(name)
-    return None if given is None else checked(name, given)
+    return None if given is None else validate_record_name(name, given)
 
 
 def needed_word(call: EndpointCall, name: str) -> str:
     """A parameter that names something and has to be given."""
-    return checked(name, call.needed(name))
+    return validate_record_name(name, call.needed(name))
 
 
-def words(call: EndpointCall, name: str, most: int) -> list[str]:
+def read_repeated_param(call: EndpointCall, name: str, most: int) -> list[str]:
     """A parameter that may be given several times."""
     given = call.request.query_params.getall(name, [])
     if len(given) > most:
         raise InputError(f"'{name}' was given {len(given):,} times", hint=f"give it at most {most} times")
-    return [checked(name, one) for one in given]
+    return [validate_record_name(name, one) for one in given]
 
 
 def number(call: EndpointCall, name: str, usual: int, *, least: int, most: int) -> int:
@@ -166,18 +166,20 @@ def choice(call: EndpointCall, name: str, choices: tuple[str, ...]) -> str:
 # How long a name may be is not described: one that is too long is often too long for a request's head, too (431).
 
 
-def a_word(name: str, words: str, *, required: bool = False) -> Parameter:
+def describe_word_param(name: str, words: str, *, required: bool = False) -> Parameter:
     """The description of a parameter that names something."""
     return Parameter(name, words, {"type": "string", "minLength": 1}, required)
 
 
-def a_number(name: str, words: str, usual: int | None, least: int, most: int, *, required: bool = False) -> Parameter:
+def describe_number_param(
+    name: str, words: str, usual: int | None, least: int, most: int, *, required: bool = False
+) -> Parameter:
     """The description of a parameter that is a whole number."""
     shape: dict[str, Any] = {"type": "integer", "minimum": least, "maximum": most}
     return Parameter(name, words, shape if usual is None else {**shape, "default": usual}, required)
 
 
-def some_words(name: str, words: str) -> Parameter:
+def describe_repeated_param(name: str, words: str) -> Parameter:
     """The description of a parameter that names something and may be given several times."""
     one = {"type": "string", "minLength": 1}
     return Parameter(name, words, {"type": ["array", "string"], "minLength": 1, "items": one})

@@ -7,7 +7,7 @@ from itertools import takewhile
 from custody.attribution.app.chain_origins import drop_origins, put_origins
 from custody.attribution.app.origin_names import origin_named
 from custody.attribution.wire.origins import FileOrigins, decode_origins, text_keys, unpacked_states
-from custody.core.chain_check import Damage, DamageCode, cut, misfit
+from custody.core.chain_check import Damage, DamageCode, find_missing_tail, misfit
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import Digest, RecordRef, StoreId
@@ -29,7 +29,7 @@ from custody.share.wire.export import (
     record_line,
     stored_body,
 )
-from custody.store import Body, CopyResult, Store, erased_digest
+from custody.store import Body, CopyResult, Store, read_erased_digest
 
 NOT_OURS = "no custody writes this"
 
@@ -41,11 +41,11 @@ def stretch_lines(store: Store, chain: StoreId, *, after: int, until: int, texts
     """The lines of a chain's records from behind ``after`` to ``until``, each with what it says before it."""
     brought: set[Digest] = set()
     for record in takewhile(lambda record: record.seq <= until, store.tables.records(chain, after=after)):
-        yield from _said(store, record, brought, texts=texts)
+        yield from _iterate_payload(store, record, brought, texts=texts)
         yield encode_line(record_line(record))
 
 
-def _said(store: Store, record: Record, brought: set[Digest], *, texts: bool) -> Iterator[bytes]:
+def _iterate_payload(store: Store, record: Record, brought: set[Digest], *, texts: bool) -> Iterator[bytes]:
     """What a record says, unless a line before it has brought that."""
     payload = record.entry.digest
     if payload in brought:
@@ -132,7 +132,7 @@ class ChainReader:
                 what = f"the bytes of {digest_text(digest)} did not come, and no record says that they were erased"
                 self.damages.append(Damage(DamageCode.BODY_MISSING, what))
         if self.head != promised and self.head.seq < promised.seq:
-            self.damages.extend(cut(self.head, promised))
+            self.damages.extend(find_missing_tail(self.head, promised))
         elif self.head != promised and not self.damages:
             what = f"chain {promised.store} does not end where it is said to: it was made again or continued"
             self.damages.append(Damage(DamageCode.HEAD_DIFFERS, what))
@@ -161,7 +161,7 @@ class ChainReader:
             self.head = head_at(record)
         elif not self._is_forked and self._here.differs(record):
             self._is_forked = True  # whatever follows differs too
-            self.damages.append(forked(record))
+            self.damages.append(make_fork_error(record))
         self.damages.extend(self._unsaid(record))
         return record
 
@@ -174,14 +174,14 @@ class ChainReader:
             if dump(value) != payload:
                 raise InputError("a payload is not in canonical form", hint=NOT_OURS)
             wanted |= parts(value)
-            self._erased.update(erased_digest(value) if record.entry.kind == ERASED else ())
+            self._erased.update(read_erased_digest(value) if record.entry.kind == ERASED else ())
         for digest in sorted(wanted):
             if digest not in self._recent and not self._here.has(digest):
                 what = f"record {record.seq} of chain {record.store} names {digest_text(digest)}, which did not come"
                 yield Damage(DamageCode.BODY_MISSING, what, record.ref)
 
 
-def forked(record: Record) -> Damage:
+def make_fork_error(record: Record) -> Damage:
     """That a chain's record at a place is not the one that is here."""
     what = (
         f"record {record.seq} of chain {record.store} is not the one that is here: the chain was forked or made again"
@@ -192,10 +192,10 @@ def forked(record: Record) -> Damage:
 def fork_at(store: Store, head: ChainTip) -> Damage | None:
     """How a chain that is said to have ``head`` contradicts what is held of it."""
     there = store.tables.record(RecordRef(head.store, head.seq)) if head.seq else None
-    return forked(there) if there is not None and there.link != head.link else None
+    return make_fork_error(there) if there is not None and there.link != head.link else None
 
 
-def checked_origins(files: Iterable[bytes], head: ChainTip) -> dict[RepoPath, bytes]:
+def check_origins(files: Iterable[bytes], head: ChainTip) -> dict[RepoPath, bytes]:
     """Origins of lines as they came, by file, if every one of them can be used for this chain."""
     made: dict[RepoPath, bytes] = {}
     for data in files:

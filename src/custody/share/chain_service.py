@@ -9,7 +9,7 @@ from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import ChainTip
 from custody.core.wire.body import digest_text
-from custody.share.chain_exchange import ChainReader, LocalChains, checked_origins, forked, stretch_lines, take
+from custody.share.chain_exchange import ChainReader, LocalChains, check_origins, make_fork_error, stretch_lines, take
 from custody.share.wire.chains import STRETCH_BYTES_MAX, ChainReceipt, ChainState, ChainStates, OriginDigests
 from custody.share.wire.export import OriginsLine, decode_line
 from custody.share.wire.sharing import decode_about
@@ -26,10 +26,10 @@ def held_chains(desk: Workspace) -> ChainStates:
     with desk.reading() as store:
         owned, lists = store.tables.owned(), origin_lists(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
-        return ChainStates([_held(head, owned=head.store in owned, lists=lists) for head in heads])
+        return ChainStates([_report_chain_state(head, owned=head.store in owned, lists=lists) for head in heads])
 
 
-def _held(head: ChainTip, *, owned: bool, lists: Mapping[StoreId, bytes]) -> ChainState:
+def _report_chain_state(head: ChainTip, *, owned: bool, lists: Mapping[StoreId, bytes]) -> ChainState:
     listed = lists.get(head.store)
     return ChainState(
         head.store, int(head.seq), head.link.hex(), owned, None if listed is None else digest_text(listed)
@@ -103,7 +103,7 @@ def _merged(store: Store, chain: StoreId, lines: list[bytes], head: ChainTip) ->
         if not isinstance(line, OriginsLine) or line.store != chain:
             raise InputError("origins of another chain", hint="send each chain by itself")
         came.append(line.data.encode("utf-8", "surrogatepass"))
-    merged = kept | checked_origins(came, head)
+    merged = kept | check_origins(came, head)
     return {path: data for path, data in merged.items() if decode_origins(data).states}
 
 
@@ -116,4 +116,4 @@ def _refuse_fork(store: Store, said: ChainTip, held: ChainTip) -> None:
     """Refuse an end that is held otherwise."""
     there = store.tables.record(RecordRef(said.store, Seq(said.seq))) if said.seq <= held.seq else None
     if there is not None and there.link != said.link:
-        raise Conflict(forked(there).what, hint="whoever owns the chain says which of the two is right")
+        raise Conflict(make_fork_error(there).what, hint="whoever owns the chain says which of the two is right")

@@ -24,8 +24,8 @@ from custody.share.wire.export import (
     header,
     record_line,
 )
-from custody.store import Body, Store, batched
-from custody.workspace.atomic_file import written_whole
+from custody.store import Body, Store, split_batches
+from custody.workspace.atomic_file import open_atomic
 from custody.workspace.workspace import Workspace
 
 
@@ -69,7 +69,7 @@ def export(desk: Workspace, out: BinaryIO, path: str) -> ExportReport:
 
 def export_to(desk: Workspace, path: Path) -> ExportReport:
     """Export into a file that appears whole or not at all."""
-    with written_whole(path) as out:
+    with open_atomic(path) as out:
         return export(desk, out, str(path))
 
 
@@ -77,7 +77,7 @@ def _lines(desk: Workspace, store: Store, counts: _Counts) -> Iterator[ExportLin
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     yield header(heads)
     for head in heads:
-        for records in batched(store.tables.records(head.store)):
+        for records in split_batches(store.tables.records(head.store)):
             for record in records:
                 yield from _bodies(store, record, counts)
                 yield record_line(record)

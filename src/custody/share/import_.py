@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from custody.attribution.app.chain_origins import put_origins
-from custody.core.chain_check import Damage, DamageCode, cut, misfit
+from custody.core.chain_check import Damage, DamageCode, find_missing_tail, misfit
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, Link, Seq, StoreId
@@ -19,7 +19,7 @@ from custody.core.wire.body import digest_from, digest_text, parts
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.outline import views_from
 from custody.core.wire.report import ImportedChain, ImportReport, IntegrityFinding
-from custody.share.chain_exchange import checked_origins
+from custody.share.chain_exchange import check_origins
 from custody.share.wire.export import (
     LINE_BYTES_MAX,
     BodyLine,
@@ -35,7 +35,7 @@ from custody.share.wire.export import (
     record_from,
     stored_body,
 )
-from custody.store import Body, Fork, Store, erased_digest
+from custody.store import Body, Fork, Store, read_erased_digest
 from custody.workspace.workspace import Workspace
 
 
@@ -72,7 +72,7 @@ def _keep_origins(store: Store, checked: "_ExportCheck") -> None:
     ours = store.tables.owned()
     for chain, files in checked.origins.items():
         if chain not in ours:
-            put_origins(store, chain, checked_origins(files, checked.reached[chain]))
+            put_origins(store, chain, check_origins(files, checked.reached[chain]))
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ def _check(desk: Workspace, file: Path, path: str) -> _ExportCheck:
     for head in checked.promised.values():
         checked.damages.extend(_unkept(head, checked.reached.get(head.store, empty_head(head.store))))
     for chain, files in checked.origins.items():
-        checked_origins(files, checked.reached.get(chain, empty_head(chain)))
+        check_origins(files, checked.reached.get(chain, empty_head(chain)))
     for digest in sorted(checked.erased - checked.explained):
         what = f"the bytes of {digest_text(digest)} are not in the file, and no record in it says that they were erased"
         checked.damages.append(Damage(DamageCode.BODY_MISSING, what))
@@ -124,7 +124,7 @@ def _check(desk: Workspace, file: Path, path: str) -> _ExportCheck:
 
 def _unkept(promised: ChainTip, reached: ChainTip) -> Iterator[Damage]:
     """How a chain differs from what the first line promised of it."""
-    yield from cut(reached, promised)
+    yield from find_missing_tail(reached, promised)
     if reached.seq > promised.seq or (reached.seq == promised.seq and reached.link != promised.link):
         what = f"chain {promised.store} does not end where the first line says: it was made again or continued"
         yield Damage(DamageCode.HEAD_DIFFERS, what)
@@ -143,7 +143,7 @@ def _look(checked: _ExportCheck, line: ExportLine, *, first: bool) -> None:
         case OutlineLine() | OriginsLine():
             _look_at_shared(checked, line)
         case ForkLine():
-            checked.damages.extend(_held(checked, record_from(line)))
+            checked.damages.extend(_check_bodies(checked, record_from(line)))
         case RecordLine():
             _look_at_record(checked, record_from(line))
         case PendingLine(event=event, data=data):
@@ -177,11 +177,11 @@ def _look_at_record(checked: _ExportCheck, record: Record) -> None:
     if record.store not in checked.promised:
         raise InputError(f"a record of chain {record.store}, which the first line does not name")
     checked.damages.extend(misfit(checked.reached.get(record.store, empty_head(record.store)), record))
-    checked.damages.extend(_held(checked, record))
+    checked.damages.extend(_check_bodies(checked, record))
     checked.reached[record.store] = head_at(record)
 
 
-def _held(checked: _ExportCheck, record: Record) -> Iterator[Damage]:
+def _check_bodies(checked: _ExportCheck, record: Record) -> Iterator[Damage]:
     """Whether the file brings every body that a record names, and its payload is one that custody would write."""
     wanted = {record.entry.digest}
     payload = checked.recent.get(record.entry.digest)
@@ -191,7 +191,7 @@ def _held(checked: _ExportCheck, record: Record) -> Iterator[Damage]:
             raise InputError("a payload is not in canonical form", hint="custody did not write this file")
         wanted |= parts(value)
         if record.entry.kind == ERASED:
-            checked.explained.update(erased_digest(value))
+            checked.explained.update(read_erased_digest(value))
     checked.recent.clear()
     for digest in sorted(wanted - checked.bodies):
         what = f"record {record.seq} of chain {record.store} names {digest_text(digest)}, which the file does not bring"

@@ -10,7 +10,7 @@ from custody.core.paths import RepoPath
 from custody.core.record import ChainTip, Record, empty_head
 from custody.core.wire.report import IntegrityFinding
 from custody.git import Exchange, Ref
-from custody.share.chain_exchange import ChainReader, LocalChains, checked_origins, fork_at, take
+from custody.share.chain_exchange import ChainReader, LocalChains, check_origins, fork_at, take
 from custody.share.git_transport import SharedRef, chunk_lines, content, read_shared
 from custody.share.push import exchange_of
 from custody.share.remote_name import git_remote
@@ -31,7 +31,7 @@ def pull_git(desk: Workspace, name: str | None, *, dry_run: bool = False) -> Pul
     chains: list[SharedChain] = []
     with desk.writing() as store:
         for ref in refs:
-            chains.append(_taken(exchange, store, ref, dry_run=dry_run))
+            chains.append(_take_chain(exchange, store, ref, dry_run=dry_run))
             desk.progress.step(1)
         store.catch_up()
     found = any(chain.outcome == "refused" for chain in chains)
@@ -40,7 +40,7 @@ def pull_git(desk: Workspace, name: str | None, *, dry_run: bool = False) -> Pul
     )
 
 
-def _taken(exchange: Exchange, store: Store, ref: Ref, *, dry_run: bool) -> SharedChain:
+def _take_chain(exchange: Exchange, store: Store, ref: Ref, *, dry_run: bool) -> SharedChain:
     name = ref.name.decode("ascii")
     chain = StoreId(name.rpartition("/")[2])
     if chain in store.tables.owned():
@@ -59,17 +59,17 @@ def _checked(exchange: Exchange, store: Store, shared: SharedRef, *, dry_run: bo
     head, held = shared.about.head, store.tables.head(StoreId(shared.about.store))
     fork = fork_at(store, head)
     if fork is not None:
-        return _told(shared, held, "refused", [fork])
+        return _report_chain(shared, held, "refused", [fork])
     if head.seq < held.seq:
-        return _told(shared, held, "behind")
+        return _report_chain(shared, held, "behind")
     # Texts that were withheld before come now: everything is read again.
     whole = shared.about.texts and head.store in origin_lists(store)
     begin = empty_head(head.store) if whole else held
     damages, origins = _looked_through(exchange, store, shared, begin)
     if damages:
-        return _told(shared, held, "refused", damages)
+        return _report_chain(shared, held, "refused", damages)
     if dry_run:
-        return _told(shared, held, "waits" if head.seq > held.seq else "same")
+        return _report_chain(shared, held, "waits" if head.seq > held.seq else "same")
     with exchange.objects() as objects:
 
         def items() -> Iterator[Record | Body]:
@@ -80,7 +80,7 @@ def _checked(exchange: Exchange, store: Store, shared: SharedRef, *, dry_run: bo
 
         is_new = origins is not None and have_origins_changed(store, head.store, origins)
         take(store, head.store, items(), origins)
-    return _told(shared, held, "taken" if head.seq > held.seq or whole or is_new else "same")
+    return _report_chain(shared, held, "taken" if head.seq > held.seq or whole or is_new else "same")
 
 
 def _looked_through(
@@ -96,11 +96,11 @@ def _looked_through(
                     pass  # only what is wrong counts yet
         origins = None
         if not shared.about.texts:
-            origins = checked_origins((content(objects, shared.files[name]) for name in shared.origins), head)
+            origins = check_origins((content(objects, shared.files[name]) for name in shared.origins), head)
     return reader.finish(head), origins
 
 
-def _told(shared: SharedRef, held: ChainTip, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
+def _report_chain(shared: SharedRef, held: ChainTip, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
     new = max(0, shared.about.seq - int(held.seq))
     return SharedChain(
         store=shared.about.store,

@@ -1,6 +1,6 @@
 """Share this store's chains through a git remote: sent whole and checked, or not at all."""
 
-from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.core.chain_check import Damage, DamageCode
 from custody.core.errors import InputError
 from custody.core.ids import StoreId
@@ -24,7 +24,7 @@ def push_git(desk: Workspace, name: str | None, *, texts: bool = False, dry_run:
     exchange = exchange_of(desk)
     with desk.writing():
         pass  # what waits in the spool is part of the chain before it is looked at
-    with attributing(desk) as evidence:
+    with open_attribution(desk) as evidence:
         owned = sorted(evidence.store.tables.owned())
         heads = [head for head in map(evidence.store.tables.head, owned) if head.seq > 0]
         chains = [_sent(exchange, evidence, remote, ShareRequest(head, texts), dry_run=dry_run) for head in heads]
@@ -48,19 +48,19 @@ def _sent(
         old = _there(exchange, remote, wanted.head.store)
         wrong = None if old is None else _contradiction(evidence, old)
         if wrong is not None:
-            return _told(wanted, old, "refused", [IntegrityFinding(wrong.code.label, wrong.what)])
+            return _report_chain(wanted, old, "refused", [IntegrityFinding(wrong.code.label, wrong.what)])
         commit = commit_of(exchange, evidence, wanted, old)
         if commit is None:
-            return _told(wanted, old, "same")
+            return _report_chain(wanted, old, "same")
         if dry_run:
-            return _told(wanted, old, "waits")
+            return _report_chain(wanted, old, "waits")
         try:
             exchange.push(remote.push, ref_of(wanted.head.store), commit, None if old is None else old.commit)
         except RemoteMoveError:
             if not left:
                 raise
             continue  # look again at what is there now, and go on from that
-        return _told(wanted, old, "sent")
+        return _report_chain(wanted, old, "sent")
     raise AssertionError("the last try returns or raises")
 
 
@@ -80,7 +80,7 @@ def _contradiction(evidence: AttributionContext, old: SharedRef) -> Damage | Non
     return fork_at(evidence.store, head)
 
 
-def _told(
+def _report_chain(
     wanted: ShareRequest, old: SharedRef | None, outcome: str, findings: list[IntegrityFinding] | None = None
 ) -> SharedChain:
     there = 0 if old is None else old.about.seq

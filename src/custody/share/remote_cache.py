@@ -55,7 +55,7 @@ def cached(desk: Workspace, remote: NamedRemote) -> CacheWorkspace:
                 _copied(own, copy, head)
         copy.catch_up()
         ours = own.tables.owned()
-    _said(desk, pull_service(made, remote, ours=ours))
+    _report_skipped_chains(desk, pull_service(made, remote, ours=ours))
     return made
 
 
@@ -75,7 +75,7 @@ def _copied(own: Store, copy: Store, head: ChainTip) -> None:
             put_origins(copy, head.store, files)
 
 
-def _said(desk: Workspace, report: PullReport) -> None:
+def _report_skipped_chains(desk: Workspace, report: PullReport) -> None:
     for chain in report.chains:
         for finding in chain.findings:
             desk.talk(f"chain {chain.store} of '{report.remote}' was left out: {finding.what}")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from custody.attribution.app.chain_origins import have_origins_changed, origin_digests, origin_lists, read_origins
-from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.origin_maps import origin_files
 from custody.attribution.wire.origins import FileOrigins, encode_origins
 from custody.core.chain_check import Damage, DamageCode
@@ -15,15 +15,15 @@ from custody.core.paths import RepoPath
 from custody.core.record import ChainTip, Record, empty_head
 from custody.core.wire.body import digest_text
 from custody.core.wire.report import IntegrityFinding
-from custody.share.chain_exchange import ChainReader, LocalChains, checked_origins, fork_at, stretch_lines, take
+from custody.share.chain_exchange import ChainReader, LocalChains, check_origins, fork_at, stretch_lines, take
 from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal
 from custody.share.wire.chains import (
     NDJSON,
     STRETCH_BYTES_MAX,
     STRETCH_RECORDS_MAX,
     ChainState,
+    decode_chain_receipt,
     decode_held,
-    decode_kept,
     decode_origins_held,
 )
 from custody.share.wire.export import OriginsLine, encode_line
@@ -39,7 +39,7 @@ def push_service(desk: Workspace, remote: NamedRemote, *, texts: bool = False, d
     """Send every chain that this store appends to or once appended to, behind what the service has of it."""
     with desk.writing():
         pass  # what waits in the spool is part of the chain before it is looked at
-    with RemoteService(remote) as service, attributing(desk) as evidence:
+    with RemoteService(remote) as service, open_attribution(desk) as evidence:
         there = _there(service)
         owned = sorted(evidence.store.tables.owned())
         heads = [head for head in map(evidence.store.tables.head, owned) if head.seq > 0]
@@ -101,7 +101,7 @@ class _ChainUpload:
 
     def _post(self, head: ChainTip, lines: list[bytes]) -> None:
         about = encode_about(about_of(head, texts=self.texts, tips=[]))
-        kept = decode_kept(self.service.post(CHAINS, about + b"".join(lines), NDJSON))
+        kept = decode_chain_receipt(self.service.post(CHAINS, about + b"".join(lines), NDJSON))
         if (kept.seq, kept.link) != (int(head.seq), head.link.hex()):
             raise InputError("the service did not keep what it was sent", hint="push again")
 
@@ -150,7 +150,7 @@ def pull_service(
     """Take every chain that the service has and that is not our own, be it in this store or one of ``ours``."""
     with RemoteService(remote) as service, desk.writing() as store:
         there_are = sorted(item for item in _there(service).items() if item[0] not in ours)
-        chains = [_taken(service, store, held, texts=texts, dry_run=dry_run) for _, held in there_are]
+        chains = [_take_chain(service, store, held, texts=texts, dry_run=dry_run) for _, held in there_are]
         store.catch_up()
     found = any(chain.outcome == "refused" for chain in chains)
     return PullReport(
@@ -158,7 +158,7 @@ def pull_service(
     )
 
 
-def _taken(service: RemoteService, store: Store, held: ChainState, *, texts: bool, dry_run: bool) -> SharedChain:
+def _take_chain(service: RemoteService, store: Store, held: ChainState, *, texts: bool, dry_run: bool) -> SharedChain:
     there = _head(held)
     here = store.tables.head(there.store)
     if there.store in store.tables.owned():
@@ -219,7 +219,7 @@ def _origins(service: RemoteService, store: Store, there: ChainTip) -> dict[Repo
             files.append(read_origins(store, known))
         else:
             files.append(service.get(path, {"digest": digest}))
-    return checked_origins(files, there)
+    return check_origins(files, there)
 
 
 def _there(service: RemoteService) -> dict[StoreId, ChainState]:

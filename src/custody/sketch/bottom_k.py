@@ -60,7 +60,7 @@ def jaccard(a: Bottom, b: Bottom) -> float | None:
     """
     if not (a.size and b.size):
         return 0.0 if a.size or b.size else None
-    ours, theirs = _known(a, b)
+    ours, theirs = _clip_to_complete(a, b)
     shared = len(ours & theirs)
     return min(shared / (len(ours) + len(theirs) - shared), min(a.size, b.size) / max(a.size, b.size))
 
@@ -78,7 +78,7 @@ def containment(a: Bottom, b: Bottom) -> float | None:
     """
     if not b.size:
         return 0.0 if a.size else None
-    ours, theirs = _known(a, b)
+    ours, theirs = _clip_to_complete(a, b)
     return min(len(ours & theirs) / len(ours), b.size / a.size) if ours else None
 
 
@@ -105,7 +105,7 @@ def unpack(data: bytes) -> Bottom:
     return Bottom(size, tuple(values))
 
 
-def _known(a: Bottom, b: Bottom) -> tuple[set[int], set[int]]:
+def _clip_to_complete(a: Bottom, b: Bottom) -> tuple[set[int], set[int]]:
     """The values of both up to the last one to which both sketches are complete."""
     if a.is_whole and b.is_whole:
         return set(a.values), set(b.values)

@@ -24,7 +24,7 @@ def bands_of(signature: bytes, bands: int, *, field: str = "band") -> list[int]:
         raise ValueError(f"a signature of {len(signature)} bytes cannot be cut into {bands} bands")
     width = len(signature) // bands
     digests = []
-    for band, begun in enumerate(_begun(field, bands)):
+    for band, begun in enumerate(_make_band_hashes(field, bands)):
         digest = begun.copy()
         digest.update(signature[band * width : (band + 1) * width])
         digests.append(digest.digest())
@@ -57,5 +57,5 @@ def bands_for(threshold: float, n: int, *, found_min: float = 0.5) -> tuple[int,
 
 
 @lru_cache(maxsize=64)
-def _begun(field: str, bands: int) -> tuple[blake2b, ...]:
+def _make_band_hashes(field: str, bands: int) -> tuple[blake2b, ...]:
     return tuple(begun_hash64(f"{field}.{band}") for band in range(bands))

@@ -75,13 +75,13 @@ def tokens_of(text: str, *, mask_numbers: bool = False, mask_strings: bool = Fal
     """
     # At the end there is no token for the white space to lead to, and every part of it would be tried.
     found: list[str] = _TOKEN.findall(text.rstrip())
-    return masked(found, numbers=mask_numbers, strings=mask_strings) if mask_numbers or mask_strings else found
+    return mask_literals(found, numbers=mask_numbers, strings=mask_strings) if mask_numbers or mask_strings else found
 
 
-def masked(tokens: list[str], *, numbers: bool = True, strings: bool = True) -> list[str]:
+def mask_literals(tokens: list[str], *, numbers: bool = True, strings: bool = True) -> list[str]:
     """The tokens with every number alike and every string alike: another view of a text that was taken apart already.
 
-    >>> masked(["x", "=", "0x1F", "+", "'s'"])
+    >>> mask_literals(["x", "=", "0x1F", "+", "'s'"])
     ['x', '=', '<NUM>', '+', '<STR>']
     """
     masks = _MASKS[numbers, strings]
@@ -109,10 +109,10 @@ def normalised_line(line: str) -> str:
     return " ".join(line.split())
 
 
-def words_of(text: str) -> list[str]:
+def split_message_words(text: str) -> list[str]:
     """The words of a message, a title or a name, in small letters; names made of several words are taken apart.
 
-    >>> words_of("Fix parseHTTPHeader in user_agent (#42)")
+    >>> split_message_words("Fix parseHTTPHeader in user_agent (#42)")
     ['fix', 'parse', 'http', 'header', 'in', 'user', 'agent', '42']
     """
     return [part.lower() for run in _RUN.findall(text) for part in _parts_of(run)]

@@ -20,7 +20,7 @@ from custody.store.store import (
     Surroundings,
     ViewWiring,
 )
-from custody.store.tables import Body, batched, erased_digest
+from custody.store.tables import Body, read_erased_digest, split_batches
 from custody.store.team import drop_project, make_project, open_postgres
 
 __all__ = [
@@ -44,11 +44,9 @@ __all__ = [
     "StoreUnwritable",
     "Surroundings",
     "ViewWiring",
-    "batched",
     "claimed_until",
     "copy_until",
     "drop_project",
-    "erased_digest",
     "erased_since",
     "make_project",
     "open_postgres",
@@ -58,4 +56,6 @@ __all__ = [
     "own_among",
     "own_as",
     "placeholders",
+    "read_erased_digest",
+    "split_batches",
 ]

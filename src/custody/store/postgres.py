@@ -52,17 +52,17 @@ class PostgresDb:
 
     def rows(self, sql: str, values: Sequence[SqlValue] = ()) -> list[Row]:
         """All rows of a query."""
-        with translated():
+        with translate_psycopg_errors():
             return self._connection.execute(_text(sql), values).fetchall()
 
     def run(self, sql: str, values: Sequence[SqlValue] = ()) -> None:
         """One statement."""
-        with translated():
+        with translate_psycopg_errors():
             self._connection.execute(_text(sql), values)
 
     def many(self, sql: str, rows: Sequence[Sequence[SqlValue]]) -> None:
         """One statement for each of ``rows``; inserts of plain rows many at a time, since each is a way and back."""
-        with translated(), self._connection.cursor() as cursor:
+        with translate_psycopg_errors(), self._connection.cursor() as cursor:
             if not _is_plain(sql):
                 cursor.executemany(_text(sql), rows)
                 return
@@ -73,7 +73,7 @@ class PostgresDb:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """One transaction, alone among writers from its first moment."""
-        with translated(), self._connection.transaction():
+        with translate_psycopg_errors(), self._connection.transaction():
             # Chains grow by one writer at a time; projects do not wait for each other.
             self._connection.execute("SELECT pg_advisory_xact_lock($1)", (self._lock,))
             yield
@@ -84,7 +84,7 @@ class PostgresDb:
         if self.in_transaction():
             yield
             return
-        with translated(), self._connection.transaction():
+        with translate_psycopg_errors(), self._connection.transaction():
             self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield
 
@@ -152,7 +152,7 @@ def connect(url: str, schema: str, project: str = DEFAULT_PROJECT) -> PostgresDb
         raise InputError(
             "PostgreSQL needs the extra 'postgres'", hint="install it with: pip install 'custody[postgres]'"
         ) from error
-    with translated():
+    with translate_psycopg_errors():
         if "connect_timeout" not in url:
             url = make_conninfo(url, connect_timeout=CONNECT_SECONDS_MAX)
         # Raw: what stands for a value is numbered below, once for each text, and not looked for each time.
@@ -180,7 +180,7 @@ def _text(sql: str) -> Any:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_psycopg_errors() -> Iterator[None]:
     """Turn psycopg's errors into ours, once, at the door."""
     import psycopg
 

@@ -16,7 +16,7 @@ from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.store.db import Row, SqlValue
 from custody.store.rows import ALL_TABLES, TABLES, check_storable, columns_of, insert_sql, rows_of
-from custody.store.tables import PAGE, PAYLOADS, Tables, batched, integer
+from custody.store.tables import PAGE, PAYLOADS, Tables, integer, split_batches
 
 CAPTURED = "captured"
 """The watermark's name for the set of views that readers project."""
@@ -111,7 +111,7 @@ class Projection:
                 derived.forget()
             self._db.run("DELETE FROM state WHERE view = ?", (CAPTURED,))
             for head in self._tables.chains():
-                for records in batched(self._tables.records(head.store)):
+                for records in split_batches(self._tables.records(head.store)):
                     for record, payload in zip(records, self._tables.payloads(records).values(), strict=True):
                         self._tables.reindex(record, payload)
         self.catch_up(progress)
@@ -141,7 +141,7 @@ class Projection:
     def read_again(self, digest: Digest) -> None:
         """Inside a write: make the views of every record that holds this body again, as it is now."""
         holding = self._tables.records_holding(digest)
-        for records in batched(holding):
+        for records in split_batches(holding):
             for record in records:
                 for name in ALL_TABLES:
                     self._db.run(f"DELETE FROM {name} WHERE store_id = ? AND seq = ?", (record.store, int(record.seq)))
@@ -172,7 +172,7 @@ class Projection:
                 wanted.setdefault(RecordRef(StoreId(str(store)), Seq(integer(seq))), set()).add(integer(n))
         # Rows that an older reader made may stand for views of another kind until they are made again.
         expected = tuple(kinds)
-        for records in batched(self._records(sorted(wanted))):
+        for records in split_batches(self._records(sorted(wanted))):
             for record, value in zip(records, self._tables.payloads(records).values(), strict=True):
                 # Their rows are there, so rows can hold them: that costs a look at every sign and is not asked again.
                 views = self._read(record, value) or ()
@@ -213,12 +213,12 @@ class Projection:
             if state is not None and state[1] == self.version:
                 behind = self._tables.records(head.store, after=after.get(head.store, 0))
                 read = (record for record in behind if record.seq <= state[0])
-                for records in batched(read):
+                for records in split_batches(read):
                     yield from self._wrong_among(head.store, records)
 
     def _all_read(self) -> Iterator[tuple[Record, Json]]:
         for head in self._tables.chains():
-            for records in batched(r for r in self._tables.records(head.store) if r.entry.kind in self._readers):
+            for records in split_batches(r for r in self._tables.records(head.store) if r.entry.kind in self._readers):
                 yield from zip(records, self._tables.payloads(records).values(), strict=True)
 
     def _wrong_among(self, store: StoreId, records: Sequence[Record]) -> Iterator[RecordRef]:

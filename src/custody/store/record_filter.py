@@ -32,16 +32,16 @@ class RecordFilter:
     @property
     def values(self) -> tuple[SqlValue, ...]:
         """The values of the condition, in its order."""
-        return (f"{self.event}%", *_some(self.kinds), *_some(self.chains)) if self.event else ()
+        return (f"{self.event}%", *_ensure_not_empty(self.kinds), *_ensure_not_empty(self.chains)) if self.event else ()
 
 
 EVERYTHING: Final = RecordFilter()
 
 
-def _some(names: Sequence[str]) -> tuple[str, ...]:
+def _ensure_not_empty(names: Sequence[str]) -> tuple[str, ...]:
     """At least one name, since no database takes an empty list; nothing is called by the empty one."""
     return tuple(names) or ("",)
 
 
 def _marks(names: Sequence[str]) -> str:
-    return ", ".join("?" * len(_some(names)))
+    return ", ".join("?" * len(_ensure_not_empty(names)))

@@ -54,7 +54,7 @@ class RoleRights:
     """Tables without forced row-level security or without our policy."""
 
 
-def standing(db: PostgresDb) -> RoleRights:
+def read_role_rights(db: PostgresDb) -> RoleRights:
     """Ask the database what this connection's role may do in its schema."""
     member = "SET" if db.server_version >= _SET_SINCE else "MEMBER"
     ((there, usable, owns, down, open_tables),) = db.rows(

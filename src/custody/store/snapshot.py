@@ -9,7 +9,7 @@ from custody.core.wire.arrival import CONTINUES
 from custody.core.wire.body import parts
 from custody.core.wire.canonical import parse
 from custody.store.store import Store
-from custody.store.tables import Body, batched, integer, raw
+from custody.store.tables import Body, integer, raw, split_batches
 
 
 def copy_until(source: Store, heads: Sequence[ChainTip], into: Store) -> None:
@@ -73,7 +73,7 @@ def _items(source: Store, heads: Sequence[ChainTip]) -> Iterator[Record | Body]:
     """The records of each chain in order, each behind the bodies that it needs and that did not come before."""
     brought: set[Digest] = set()
     for head in heads:
-        for records in batched(_until(source, head)):
+        for records in split_batches(_until(source, head)):
             payloads = _bodies(source, {record.entry.digest for record in records} - brought)
             texts = {text for body in payloads for text in _texts(body)}
             yield from payloads

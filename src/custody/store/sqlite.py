@@ -179,12 +179,12 @@ class SqliteDb:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        with translated(self.path):
+        with translate_sqlite_errors(self.path):
             yield
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translate_sqlite_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into ours, once, at the door."""
     try:
         yield
@@ -219,7 +219,7 @@ def overlay(base: SqliteDb | None) -> SqliteDb:
     # The empty name is SQLite's own temporary database: in memory, spilling to disk when it grows.
     made = sqlite3.connect("", isolation_level=None)
     if base is not None:
-        with translated(base.path):
+        with translate_sqlite_errors(base.path):
             base.connection.backup(made)
     return SqliteDb(made, Path() if base is None else base.path)
 
@@ -244,12 +244,12 @@ def on_network(path: Path, mounts: str) -> bool:
 
 
 def _connected(path: Path, uri: str, *, shared: bool = False, seal: Seal | None = None) -> SqliteDb:
-    with translated(path):
+    with translate_sqlite_errors(path):
         connection = sqlite3.connect(
             uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=not shared
         )
     try:
-        with translated(path):
+        with translate_sqlite_errors(path):
             _set_up(connection, path)
         return SqliteDb(connection, path, seal=seal)
     except StoreError:

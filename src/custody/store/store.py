@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from custody.core.ids import PENDING, Digest, EventId, StoreId
-from custody.core.record import ChainTip, Record, chained, head_at
-from custody.core.wire.arrival import CONTINUES, ERASED, Arrival, continues, erased
+from custody.core.record import ChainTip, Record, chain_entry, head_at
+from custody.core.wire.arrival import CONTINUES, ERASED, Arrival, continues, make_erasure_arrival
 from custody.core.wire.canonical import Json
 from custody.store.db import Db
 from custody.store.heads import Heads
 from custody.store.migrate import migrate
 from custody.store.projection import DerivedTables, Projection, ProjectionProgress, RecordReader
 from custody.store.sqlite import vanishes
-from custody.store.tables import Body, Tables, erased_digest
+from custody.store.tables import Body, Tables, read_erased_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class Store:
             head = self._own_head() if chain is None else self._chain(chain, owned=True)
             fresh, again = self._parted(arrivals)
             for arrival in fresh:
-                made.append(chained(head, arrival.entry))
+                made.append(chain_entry(head, arrival.entry))
                 head = head_at(made[-1])
             self._keep_all(fresh, made)
             for arrival in again:
@@ -179,7 +179,9 @@ class Store:
             head = self._own_head()
             for digest in digests:
                 event = EventId(f"{ERASED}-{self._around.token()}")
-                record = self._keep(head, erased(event, digest, who=who, why=why, at_ns=self._around.now_ns()))
+                record = self._keep(
+                    head, make_erasure_arrival(event, digest, who=who, why=why, at_ns=self._around.now_ns())
+                )
                 head = head_at(record)
                 made.append(record)
                 self.db.run("UPDATE body SET bytes = NULL WHERE digest = ?", (digest,))
@@ -227,7 +229,7 @@ class Store:
 
     def _let_go(self, payload: Json) -> None:
         """Inside a write: drop the outlines of what another store erased; they were its word, and it took it back."""
-        for digest in erased_digest(payload):
+        for digest in read_erased_digest(payload):
             if self.tables.drop_outline(digest):
                 self.views.read_again(digest)
 
@@ -312,7 +314,7 @@ class Store:
         return head
 
     def _keep(self, head: ChainTip, arrival: Arrival) -> Record:
-        record = chained(head, arrival.entry)
+        record = chain_entry(head, arrival.entry)
         self._keep_bodies(arrival)
         self.tables.put_record(record)
         return record

@@ -141,7 +141,7 @@ class Tables:
         """Note again what a record says about bodies: the texts that it holds, and the one that it erased."""
         self.put_parts_of(record)
         if record.entry.kind == ERASED:
-            for digest in erased_digest(payload):
+            for digest in read_erased_digest(payload):
                 self.put_erasure(digest, record.ref)
 
     def records_of_kind(self, kind: str) -> Iterator[Record]:
@@ -173,7 +173,7 @@ class Tables:
     def known_among(self, entries: Iterable[RecordDraft]) -> KnownEvents:
         """Which of these events and observations are in a chain already: ``is_known`` for many."""
         known = KnownEvents(set(), set())
-        for some in batched(entries, NAMES):
+        for some in split_batches(entries, NAMES):
             events, keys, digests = zip(*((one.event, one.key, one.digest) for one in some), strict=True)
             marks = ", ".join("?" * len(some))
             for (event,) in self.db.rows(f"SELECT event_id FROM record WHERE event_id IN ({marks})", events):
@@ -195,7 +195,7 @@ class Tables:
     def bodies(self, digests: Collection[Digest]) -> dict[Digest, Body]:
         """The bodies with these digests, as far as they are held here."""
         found: dict[Digest, Body] = {}
-        for some in batched(sorted(digests), PAGE):
+        for some in split_batches(sorted(digests), PAGE):
             marks = ", ".join("?" * len(some))
             for row in self.db.rows(f"SELECT digest, codec, bytes FROM body WHERE digest IN ({marks})", some):
                 body = _body(row)
@@ -205,7 +205,7 @@ class Tables:
     def parts_of(self, payloads: Collection[Digest]) -> set[Digest]:
         """The texts that these payloads hold, as the index of bodies has it."""
         found: set[Digest] = set()
-        for some in batched(sorted(payloads), PAGE):
+        for some in split_batches(sorted(payloads), PAGE):
             marks = ", ".join("?" * len(some))
             rows = self.db.rows(f"SELECT text FROM part WHERE body IN ({marks})", some)
             found.update(Digest(raw(row[0])) for row in rows)
@@ -214,7 +214,7 @@ class Tables:
     def held(self, digests: Collection[Digest]) -> set[Digest]:
         """Which of these bodies have a row, erased or not."""
         found: set[Digest] = set()
-        for some in batched(sorted(digests), PAGE):
+        for some in split_batches(sorted(digests), PAGE):
             marks = ", ".join("?" * len(some))
             rows = self.db.rows(f"SELECT digest FROM body WHERE digest IN ({marks})", some)
             found.update(Digest(raw(row[0])) for row in rows)
@@ -297,7 +297,7 @@ class Tables:
                 rows.append((digest, *encode(data)))
             elif self.put_body(digest, data):
                 returned.append(digest)
-        for some in batched(rows, PAGE):
+        for some in split_batches(rows, PAGE):
             self.db.many("INSERT INTO body (digest, codec, bytes) VALUES (?, ?, ?)", some)
         return returned
 
@@ -366,14 +366,14 @@ class Tables:
         )
 
 
-def erased_digest(payload: Json) -> list[Digest]:
+def read_erased_digest(payload: Json) -> list[Digest]:
     """The digest that an ``erased`` record's payload names, if it names one."""
     if isinstance(payload, dict) and isinstance(digest := payload.get("digest"), str):
         return [digest_from(digest)]
     return []
 
 
-def batched(items: Iterable[T], size: int = PAYLOADS) -> Iterator[list[T]]:
+def split_batches(items: Iterable[T], size: int = PAYLOADS) -> Iterator[list[T]]:
     """The items in lists of at most ``size``."""
     source = iter(items)
     while batch := list(islice(source, size)):

@@ -8,7 +8,7 @@ from custody.core.project import DEFAULT_PROJECT
 from custody.store.migrate import SCHEMA_VERSION, migrate
 from custody.store.postgres import PostgresDb, connect
 from custody.store.project_schema import schema_of
-from custody.store.row_security import RoleRights, close_tables, is_bound, standing, step_down
+from custody.store.row_security import RoleRights, close_tables, is_bound, read_role_rights, step_down
 
 INITIALISE = "run 'custody project init-database' with the address of the database's owner"
 
@@ -21,14 +21,14 @@ def open_postgres(url: str, project: str = DEFAULT_PROJECT, *, bound: bool = Fal
     """
     db = connect(url, schema_of(project), project)
     try:
-        found = standing(db)
+        found = read_role_rights(db)
         if not found.there and project != DEFAULT_PROJECT:
             raise InputError(
                 f"there is no project '{project}'", hint="'custody project list' shows those that there are"
             )
         if not _is_current(db, found):
             _bring_up_to_date(db, project, found)
-            found = standing(db)
+            found = read_role_rights(db)
         if found.can_step_down:
             step_down(db)
         if bound and not is_bound(db):
@@ -43,7 +43,7 @@ def make_project(url: str, project: str) -> None:
     """As the owner: make the schema of ``project`` with its tables and policies, or bring it up to date."""
     db = connect(url, schema_of(project), project)
     try:
-        found = standing(db)
+        found = read_role_rights(db)
         _bring_up_to_date(db, project, found)
     finally:
         db.close()

@@ -35,7 +35,7 @@ database_option = click.option(
 """For verbs about a team's database itself: there people look for it behind the verb."""
 
 
-def the_desk(ctx: click.Context, at: Path | None = None, *, is_service: bool = False) -> Workspace:
+def open_workspace(ctx: click.Context, at: Path | None = None, *, is_service: bool = False) -> Workspace:
     """Where this verb works, from the options before the verb, or at the repository that it was given itself.
 
     It opens its store once, until the verb ends; with ``is_service`` it opens one for each request.
@@ -71,7 +71,7 @@ OpenRemote = Callable[[Workspace, str | None], Workspace]
 def remote_desk(ctx: click.Context, name: str | None) -> Workspace:
     """Where this verb works when it is to answer from a service's evidence beside our own."""
     opener: OpenRemote = ctx.meta["custody.remotes"]
-    return opener(the_desk(ctx), name)
+    return opener(open_workspace(ctx), name)
 
 
 def say(sentence: str) -> None:

@@ -106,7 +106,7 @@ def budget_of(trust: Trust, rules: TrustRules) -> int:
     return int(lines_max(trust.tier, rules) * rules.budget_tier_limits_max)
 
 
-def budget_left(case: ApprovalCase, rules: TrustRules) -> int:
+def compute_budget_left(case: ApprovalCase, rules: TrustRules) -> int:
     """How many more lines may land now: what the tightest of agent, operator and areas leaves."""
     used = max((case.spent.agent, case.spent.operator, *_of_areas(case).values()))
     return max(0, budget_of(case.trust, rules) - used)

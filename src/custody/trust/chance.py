@@ -14,7 +14,7 @@ from custody.trust.logistic import Weights
 from custody.trust.model import DecisionType
 from custody.trust.rating import RATINGS, Ratings, logit_of, probability_of
 from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY, decayed, moved
+from custody.trust.score import NS_PER_DAY, decay_score, move_score
 from custody.trust.sizes import Sizes
 
 _RATED = {"agent": "the agent's rating", "repository": "the repository's rating", "pair": "the agent's rating here"}
@@ -81,7 +81,7 @@ class Chances:
         value = self._rules.decision_values[decision.value]
         key = (case.agent, case.repository)
         since_ns = self._scores.get(key, (0.0, decided_ns))[1]
-        score = moved(self._score(case, decided_ns), value, self._rules.ema_alpha)
+        score = move_score(self._score(case, decided_ns), value, self._rules.ema_alpha)
         self._scores[key] = (score, max(decided_ns, since_ns))
 
     def _said(self, case: LevelCase, now_ns: int) -> AcceptanceChance:
@@ -101,7 +101,7 @@ class Chances:
     def _score(self, case: LevelCase, now_ns: int) -> float:
         """The document's score with its plain formula, of the agent in the repository."""
         score, since_ns = self._scores.get((case.agent, case.repository), (self._rules.start_score, now_ns))
-        return decayed(score, (now_ns - since_ns) / NS_PER_DAY, self._rules)
+        return decay_score(score, (now_ns - since_ns) / NS_PER_DAY, self._rules)
 
     def _account(
         self,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from custody.core.ids import AgentName
 from custody.trust.corrections import overrides_in
-from custody.trust.fold import Fold, faded
+from custody.trust.fold import Fold, fade_score
 from custody.trust.model import (
     Account,
     CurrentModel,
@@ -46,7 +46,7 @@ def replay(
     Approvals without review settle until then; without a moment, until the last entry. With ``running``, decisions
     about another model count for less.
     """
-    carried = carry(agent, beginning(rules), entries, rules, running=running)
+    carried = carry(agent, make_empty_fold(rules), entries, rules, running=running)
     fold = Fold(agent, rules, carried.folded, running=running)
     fold.settle(_end(carried.folded, now_ns))
     return Account((*carried.steps, *fold.steps), fold.standing)
@@ -93,7 +93,7 @@ def order_of(entry: Entry) -> Order:
     return entry.at_ns, entry.record
 
 
-def beginning(rules: TrustRules) -> FoldState:
+def make_empty_fold(rules: TrustRules) -> FoldState:
     """A fold of nothing."""
     return FoldState(newcomer(rules))
 
@@ -105,7 +105,7 @@ def newcomer(rules: TrustRules) -> TrustStanding:
 
 def trust_at(standing: TrustStanding, now_ns: int, rules: TrustRules) -> Trust:
     """What an agent's standing is worth at a moment."""
-    score, earned = faded(standing, now_ns, rules)
+    score, earned = fade_score(standing, now_ns, rules)
     samples = samples_of(standing, rules)
     meaningful = samples >= rules.meaningful_samples_min
     return Trust(score, tier_of(score, rules), confidence_of(samples, rules), meaningful, standing, earned)

@@ -23,7 +23,7 @@ from custody.trust.model import (
     TrustStanding,
 )
 from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY, decayed, is_rubber_stamp, lifted, moved, step_of, weight_of
+from custody.trust.score import NS_PER_DAY, decay_score, is_rubber_stamp, lift_score, move_score, step_of, weight_of
 
 _NONE: Mapping[str, Overridden] = MappingProxyType({})
 
@@ -119,7 +119,7 @@ class Fold:
         value = self._rules.decision_values[decision.value]
         before, earned = self._before(at_ns)
         weight, size = self._step(entry, value, before)
-        after = moved(before, value, size)
+        after = move_score(before, value, size)
         self.standing = replace(
             self.standing,
             score=after,
@@ -129,7 +129,7 @@ class Fold:
             modified=self.standing.modified + (decision is DecisionType.MODIFIED),
             rejected=self.standing.rejected + (decision is DecisionType.REJECTED),
             inherited=self.standing.inherited + self._is_inherited(entry),
-            earned=moved(earned, value, self._step(entry, value, earned)[1]),
+            earned=move_score(earned, value, self._step(entry, value, earned)[1]),
         )
         self.steps.append(
             ScoreStep(
@@ -162,13 +162,13 @@ class Fold:
             self._pass_over(entry, against)
             return
         before, earned = self._before(entry.at_ns)
-        after = lifted(before, entry.boost, self._rules)
+        after = lift_score(before, entry.boost, self._rules)
         self.standing = replace(
             self.standing,
             score=after,
             since_ns=entry.at_ns,
             recovered_ns=entry.at_ns,
-            earned=lifted(earned, entry.boost, self._rules),
+            earned=lift_score(earned, entry.boost, self._rules),
         )
         notes = ("no reason was given",) if entry.reason in (None, UNSPECIFIED) else ()
         self.steps.append(ScoreStep(entry, before, after, counts=True, notes=notes))
@@ -180,7 +180,7 @@ class Fold:
         self.steps.append(ScoreStep(entry, before, before, counts=counts, decision=decision, notes=(note,)))
 
     def _before(self, at_ns: int) -> tuple[float, float]:
-        return faded(self.standing, at_ns, self._rules)
+        return fade_score(self.standing, at_ns, self._rules)
 
 
 def is_unreviewed(entry: DecisionEntry) -> bool:
@@ -193,14 +193,14 @@ def settles_ns(entry: DecisionEntry, rules: TrustRules) -> int:
     return entry.at_ns + round(rules.settle_days_min * NS_PER_DAY)
 
 
-def faded(standing: TrustStanding, at_ns: int, rules: TrustRules) -> tuple[float, float]:
+def fade_score(standing: TrustStanding, at_ns: int, rules: TrustRules) -> tuple[float, float]:
     """The score at a moment, and what of it was earned: silence takes trust away from both and gives to the first."""
     earned = standing.score if standing.earned is None else standing.earned
     if standing.since_ns is None:
         return standing.score, earned
     idle_days = (at_ns - standing.since_ns) / NS_PER_DAY
-    kept = decayed(earned, idle_days, rules) if earned > rules.neutral_score else earned
-    return decayed(standing.score, idle_days, rules), kept
+    kept = decay_score(earned, idle_days, rules) if earned > rules.neutral_score else earned
+    return decay_score(standing.score, idle_days, rules), kept
 
 
 def _notes(entry: DecisionEntry, override: Overridden | None, rules: TrustRules) -> Iterator[str]:

@@ -140,7 +140,7 @@ class ChanceMemory:
             self.risk.take_back(landed.low, passed=landed.passed, decided_ns=landed.decided_ns, at_ns=entry.at_ns)
 
 
-def remembered(pasts: Sequence[PastDecision], rules: TrustRules, until_ns: int) -> ChanceMemory:
+def replay_past(pasts: Sequence[PastDecision], rules: TrustRules, until_ns: int) -> ChanceMemory:
     """Everything that happened until a moment; what is still open then is predicted, and not learnt."""
     memory = ChanceMemory(rules)
     for moment, opened, place in happenings(moments_of(pasts)):

@@ -11,7 +11,7 @@ from custody.trust.chance import AcceptanceChance, Chances, is_good
 from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType, Stakes, TrustTier
 from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY, complexity_of, decayed, moved, step_of, weight_of
+from custody.trust.score import NS_PER_DAY, complexity_of, decay_score, move_score, step_of, weight_of
 from custody.trust.tiers import lines_max, tier_of
 
 RivalKey = tuple[str, str]
@@ -92,7 +92,7 @@ class DocumentScore:
         value = self._rules.decision_values[decision.value]
         since_ns = self._scores.get(_key(case), (0.0, decided_ns))[1]
         self._scores[_key(case)] = (
-            moved(before, value, self._step(case, rising=value > before)),
+            move_score(before, value, self._step(case, rising=value > before)),
             max(decided_ns, since_ns),
         )
 
@@ -105,7 +105,7 @@ class DocumentScore:
 
     def _score(self, case: LevelCase, now_ns: int) -> float:
         score, since_ns = self._scores.get(_key(case), (self._rules.start_score, now_ns))
-        return decayed(score, (now_ns - since_ns) / NS_PER_DAY, self._rules)
+        return decay_score(score, (now_ns - since_ns) / NS_PER_DAY, self._rules)
 
 
 class ChanceModel:

@@ -12,10 +12,10 @@ NS_PER_DAY = 86_400 * 1_000_000_000
 _MS_PER_MINUTE = 60_000
 
 
-def decayed(score: float, idle_days: float, rules: TrustRules) -> float:
+def decay_score(score: float, idle_days: float, rules: TrustRules) -> float:
     """Move ``score`` towards neutral by half for every half-life of silence; a clock set back moves nothing.
 
-    >>> round(decayed(0.9, 30, TrustRules()), 6), round(decayed(0.9, 60, TrustRules()), 6)
+    >>> round(decay_score(0.9, 30, TrustRules()), 6), round(decay_score(0.9, 60, TrustRules()), 6)
     (0.7, 0.6)
     """
     share = float(2.0 ** (-max(0.0, idle_days) / rules.decay_half_life_days))
@@ -76,19 +76,19 @@ def step_of(weight: float, rules: TrustRules, *, rising: bool) -> float:
     return min(step, rules.rise_step_max) if rising and rules.profile == "cautious" else step
 
 
-def moved(score: float, value: float, step: float) -> float:
+def move_score(score: float, value: float, step: float) -> float:
     """The score after a step towards ``value``.
 
-    >>> moved(0.5, 1.0, 0.3)
+    >>> move_score(0.5, 1.0, 0.3)
     0.65
     """
     return min(max(score + step * (value - score), 0.0), 1.0)
 
 
-def lifted(score: float, boost: float, rules: TrustRules) -> float:
+def lift_score(score: float, boost: float, rules: TrustRules) -> float:
     """The score after a recovery, which adds no more than the recovery rate.
 
-    >>> lifted(0.7, 0.5, TrustRules()), lifted(0.98, 0.05, TrustRules())
+    >>> lift_score(0.7, 0.5, TrustRules()), lift_score(0.98, 0.05, TrustRules())
     (0.75, 1.0)
     """
     return min(score + min(boost, rules.recovery_rate), 1.0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from custody.core.ids import AgentName
 from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, budget_since_ns, may_land
 from custody.trust.chance import is_good
-from custody.trust.engine import beginning, trust_at
+from custody.trust.engine import make_empty_fold, trust_at
 from custody.trust.fold import Fold
 from custody.trust.model import Approval, ChangeAuthor, DecisionEntry, DecisionType, Never
 from custody.trust.past_decisions import ChanceMemory, DecisionSource, PastDecision, happenings, moments_of
@@ -199,7 +199,7 @@ class _Simulation:
     def _standing(self, agent: str, now_ns: int) -> Fold:
         fold = self._folds.get(agent)
         if fold is None:
-            fold = self._folds[agent] = Fold(AgentName(agent), self._rules, beginning(self._rules))
+            fold = self._folds[agent] = Fold(AgentName(agent), self._rules, make_empty_fold(self._rules))
         fold.settle(now_ns)
         return fold
 

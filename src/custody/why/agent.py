@@ -7,9 +7,9 @@ from custody.core.wire.time import text_from
 from custody.dupes.app.change_index import changes_by_head, evidence_about
 from custody.dupes.wire.report import DupesEvidence
 from custody.store import Store
-from custody.trust.app.decisions import agents_in, asked_at, settled
+from custody.trust.app.decisions import agents_in, make_trust_query, read_settled_decisions
 from custody.trust.app.show import trust_line
-from custody.trust.app.standing import standing_of
+from custody.trust.app.standing import read_standing
 from custody.why.report import ChangeLink, LikeChange, StandingLink
 from custody.workspace.workspace import Workspace
 
@@ -18,13 +18,13 @@ LIKES_MAX = 5
 
 def standing_link(desk: Workspace, store: Store, agent: AgentName) -> StandingLink:
     """Where the agent stands now, by the rules in force."""
-    asked = asked_at(desk)
+    asked = make_trust_query(desk)
     at = text_from(asked.now_ns)
-    with settled(store):
+    with read_settled_decisions(store):
         known = agent in agents_in(store)
     if not known:
         return StandingLink(agent=agent, decisions=0, score=None, tier=None, at=at)
-    line = trust_line(agent, standing_of(store, agent, asked), asked)
+    line = trust_line(agent, read_standing(store, agent, asked), asked)
     return StandingLink(agent=agent, decisions=line.samples, score=line.score, tier=line.tier, at=at)
 
 

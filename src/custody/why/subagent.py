@@ -5,7 +5,7 @@ so in its answer, which comes later and in a record of its own, with Cursor in t
 """
 
 from custody.attribution import Trace
-from custody.capture.typed_field import fields, string
+from custody.capture.typed_field import fields, get_string
 from custody.core.ids import CallId
 from custody.core.views import ToolCall
 from custody.intake.queries import calls_of_session
@@ -29,6 +29,6 @@ def starter_of(store: Store, trace: Trace, subagent: str) -> CallId | None:
 def _started(store: Store, seen: ObservedView[ToolCall]) -> str | None:
     said = fields(fields(store.tables.payload(seen.record)).get("payload"))
     starts = said.get("hook_event_name") == "subagentStart"
-    return string(fields(said.get("tool_response")).get("agentId")) or (
-        string(said.get("conversation_id")) if starts else None
+    return get_string(fields(said.get("tool_response")).get("agentId")) or (
+        get_string(said.get("conversation_id")) if starts else None
     )

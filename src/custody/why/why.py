@@ -10,13 +10,13 @@ from urllib.parse import quote, unquote
 from custody.attribution import Trace, TraceAttribution
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.blame import BlameReporter
-from custody.attribution.app.context import AttributionContext, FileVersion, attributing
+from custody.attribution.app.context import AttributionContext, FileVersion, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, PromptId
 from custody.core.lines import Lines
-from custody.core.view_merge import merged_calls, merged_session
+from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import Prompt, ToolCall, View
 from custody.core.wire.body import digest_text
 from custody.core.wire.time import text_from
@@ -72,7 +72,7 @@ def why(desk: Workspace, file: str, line: int, *, revision: str | None = None) -
     bare = repository.work_tree is None
     commit = repository.resolve(revision or "HEAD") if revision is not None or bare else None
     # Only lineage knows a path through commits: profile 'document' has none to show.
-    with attributing(desk, "lineage") as evidence:
+    with open_attribution(desk, "lineage") as evidence:
         version = evidence.version(path, commit)
         if not 1 <= line <= len(version.lines):
             raise InputError(f"'{path.display}' has no line {line}", hint=f"it has {len(version.lines):,} line(s)")
@@ -118,7 +118,7 @@ class _Chain:
         if trace is None:
             yield EndLink(why=_searched(self._attribution))
             return
-        asked = list(_asked(self._evidence.store, trace, self._answer))
+        asked = list(_trace_to_prompt(self._evidence.store, trace, self._answer))
         yield from (link for link in asked if not isinstance(link, EndLink))
         if self._answer.story is not None:
             yield sources_before(self._evidence.desk.repository, self._evidence.store, trace, self._answer.story.at_ns)
@@ -163,7 +163,7 @@ class _Chain:
             row for row in session_rows(store, limit=PROMPTS_READ_MAX, named=trace.session) if row.agent == trace.agent
         ]
         seen = [one for one in session_ends(store, trace.session) if one.view.agent == trace.agent]
-        session = merged_session(one.view for one in seen)
+        session = merge_session(one.view for one in seen)
         finding = self._answer.finding
         shown_by = finding.candidate.records if isinstance(finding, TraceAttribution) and not seen else ()
         return SessionLink(
@@ -176,7 +176,7 @@ class _Chain:
         )
 
 
-def _asked(store: Store, trace: Trace, answer: LineAnswer) -> Iterator[AnyLink]:
+def _trace_to_prompt(store: Store, trace: Trace, answer: LineAnswer) -> Iterator[AnyLink]:
     """The call that wrote the line, what it was made inside of, and the prompt that was open."""
     if answer.story is None:
         yield EndLink(why="a trace of another tool tells of the line: it names neither call nor prompt")
@@ -223,7 +223,7 @@ def _upwards(store: Store, trace: Trace, call: str | None) -> Iterator["_Call | 
 
 def _call(store: Store, trace: Trace, call: str) -> _Call | None:
     seen = [one for one in call_views(store, trace.session, call) if one.view.agent == trace.agent]
-    merged = merged_calls(one.view for one in seen)
+    merged = merge_calls(one.view for one in seen)
     return _Call(merged[0], _refs(seen)) if merged else None
 
 
@@ -312,13 +312,13 @@ def _commit_link(sha: CommitSha | None, commit: Commit | None) -> ChainCommit:
         return ChainCommit(commit=sha)
     return ChainCommit(
         commit=sha,
-        author=_words(commit.author.name),
+        author=_decode_lossy(commit.author.name),
         at=_moment(commit.author),
-        subject=_words(commit.subject),
+        subject=_decode_lossy(commit.subject),
     )
 
 
-def _words(raw: bytes) -> str:
+def _decode_lossy(raw: bytes) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 

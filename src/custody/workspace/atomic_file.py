@@ -11,7 +11,7 @@ from custody.core.errors import InputError, WorldError
 
 
 @contextmanager
-def written_whole(path: Path, named: Path | None = None) -> Iterator[BinaryIO]:
+def open_atomic(path: Path, named: Path | None = None) -> Iterator[BinaryIO]:
     """Write here, and ``path`` has it once all is written and durable; if anything fails, nothing is left behind.
 
     ``named`` is what a person calls it, where that is something else.

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from custody.capture.spool import RejectedFile, Spool
 from custody.core.ids import PENDING
-from custody.core.wire.arrival import lost
-from custody.store import Store, batched
+from custody.core.wire.arrival import make_loss_arrival
+from custody.store import Store, split_batches
 
 BATCH = 256
 """Events per transaction."""
@@ -28,10 +28,10 @@ def drain(spool: Spool, store: Store, now_ns: Callable[[], int]) -> int:
 
 def drain_lost(lines: Sequence[str], store: Store, now_ns: int) -> None:
     """Chain what was counted as lost: who deletes the count later deletes nothing."""
-    arrivals = [lost(line, now_ns) for line in dict.fromkeys(lines)]
+    arrivals = [make_loss_arrival(line, now_ns) for line in dict.fromkeys(lines)]
     known = store.tables.known_among([arrival.entry for arrival in arrivals])
     fresh = [arrival for arrival in arrivals if arrival.entry.event not in known.events]
-    for some in batched(fresh, BATCH):
+    for some in split_batches(fresh, BATCH):
         store.append(some)
 
 

@@ -22,7 +22,7 @@ def rules(desk: Workspace, table: str | None = None) -> RulesReport:
     tables = rule_tables()
     if table is not None and table not in tables:
         raise InputError(f"no table of rules is named '{table}'", hint=f"the nearest is '{nearest(table, tables)}'")
-    effective, sources = loaded(desk)
+    effective, sources = load_rules(desk)
     shown = [table] if table is not None else list(tables)
     return RulesReport(
         rules=[_in_force(setting) for setting in effective.settings if setting.rule.table in shown],
@@ -32,7 +32,7 @@ def rules(desk: Workspace, table: str | None = None) -> RulesReport:
     )
 
 
-def loaded(
+def load_rules(
     desk: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None
 ) -> tuple[Effective, tuple[RuleSource, ...]]:
     """The rules in force at ``desk``, or with a policy; a team database outside a repository has no files of one."""

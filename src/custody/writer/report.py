@@ -15,7 +15,7 @@ from custody.cite.app.library import (
     save_report_object,
 )
 from custody.cite.app.writing_steps import DraftLoop, best_of
-from custody.writer.maybe_await import called
+from custody.writer.maybe_await import call_maybe_async
 from custody.writer.tools import SourceRepository
 
 ModelCall: TypeAlias = Callable[[str], Any]
@@ -57,11 +57,11 @@ class ReportWriter:
         """The report on ``results``; saved if there is a ``path``, and its sections noted as uses of their sources."""
         results, attempts = await self._attempted(results, task)
         text = best_of(attempts).text
-        report: CitedReport = await called(
+        report: CitedReport = await call_maybe_async(
             lambda: cited_report(text, results.sources, self._rules, name=name, attempts=attempts)
         )
         if path is not None:
-            await called(save_report_object, report, path)
+            await call_maybe_async(save_report_object, report, path)
         await self._note_usage(results, report)
         if report.warning is not None:
             warnings.warn(report.warning, stacklevel=2)
@@ -78,7 +78,7 @@ class ReportWriter:
             made += drafting.attempts
             if made[-1].passed or not runs_left or self._rerun is None:
                 break
-            again = await called(self._rerun, tuple(made))
+            again = await call_maybe_async(self._rerun, tuple(made))
             if again is None:
                 break
             results = again
@@ -87,13 +87,13 @@ class ReportWriter:
     async def _drafted(self, drafting: DraftLoop, before: list[Attempt]) -> DraftLoop:
         while not drafting.is_over:
             try:
-                answer = await called(self._ask, drafting.prompt)
+                answer = await call_maybe_async(self._ask, drafting.prompt)
             except Exception as error:
                 tried = [*before, *drafting.attempts]
                 told = "".join(f"; answer {at}: {one.words}" for at, one in enumerate(tried, start=1))
                 error.add_note(f"the report writer had asked {len(tried) + 1} time(s){told}")
                 raise
-            drafting = await called(drafting.answered, answer)
+            drafting = await call_maybe_async(drafting.answered, answer)
         return drafting
 
     async def _check_known(self, results: ResearchResults) -> None:

@@ -22,7 +22,7 @@ from custody.cite.app.library import (
     source_of_hit,
 )
 from custody.cite.app.writing_steps import assembled, is_hit, named_ids
-from custody.writer.maybe_await import called
+from custody.writer.maybe_await import call_maybe_async
 
 NESTING_MAX = 6
 """Hits that stand deeper in a tool's answer are not looked for."""
@@ -60,7 +60,7 @@ def with_source_ids(tool: Callable[P, Any], repository: SourceRepository) -> Cal
 
     @wraps(tool)
     async def tagged(*values: P.args, **named: P.kwargs) -> Any:
-        answer = await called(tool, *values, **named)
+        answer = await call_maybe_async(tool, *values, **named)
         if isinstance(answer, str) and answer.strip() and (url := _url_of(tool, values, named)):
             return {**await _ids_of({"url": url}, repository), "url": url, "content": answer}
         return await _tagged(answer, repository, NESTING_MAX)

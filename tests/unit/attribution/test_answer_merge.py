@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from custody.attribution.answer_merge import merged
+from custody.attribution.answer_merge import merge_findings
 from custody.attribution.model import AttributionFinding
 from custody.core.lines import Lines
 from tests.unit.attribution.builders import LINKED, OTHER_FILE, a_candidate, a_segment, an_entry, found
@@ -16,13 +16,13 @@ def at(first: int, last: int, name: str | None = "t1", **fields: Any) -> Attribu
 
 
 def lines(findings: list[AttributionFinding]) -> list[str]:
-    return [str(one.lines) for one in merged(findings)]
+    return [str(one.lines) for one in merge_findings(findings)]
 
 
 def test_neighbours_of_one_trace_and_tier_are_one() -> None:
     findings = [at(1, 3), at(4, 4), at(5, 9)]
     assert lines(findings) == ["1-9"]
-    assert merged(findings)[0].findings == tuple(findings)
+    assert merge_findings(findings)[0].findings == tuple(findings)
 
 
 def test_another_trace_or_another_tier_stays_apart() -> None:
@@ -49,4 +49,4 @@ def test_two_files_stay_apart() -> None:
 
 
 def test_nothing_merged_is_nothing() -> None:
-    assert merged([]) == []
+    assert merge_findings([]) == []

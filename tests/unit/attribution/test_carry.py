@@ -12,11 +12,11 @@ from custody.attribution.carry import (
     UnmatchedRange,
     WordShare,
     align,
+    align_words,
     gaps_between,
     matched_lines,
     moved_blocks,
     runs,
-    shared_words,
 )
 
 ITEMS = st.lists(st.sampled_from("abcde"), max_size=12)
@@ -134,7 +134,7 @@ def test_low_lines_go_with_a_moved_block_and_do_not_move_alone() -> None:
 
 
 def words(old: Sequence[str], new: Sequence[str]) -> dict[int, WordShare]:
-    return shared_words(old, new, UnmatchedRange(0, len(old), 0, len(new)))
+    return align_words(old, new, UnmatchedRange(0, len(old), 0, len(new)))
 
 
 def test_a_line_shares_the_words_that_stand_in_the_same_order() -> None:

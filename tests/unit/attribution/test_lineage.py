@@ -9,9 +9,9 @@ from custody.attribution.lineage import (
     CapturedStep,
     LineOrigin,
     TracedText,
-    carried,
+    carry_origins,
     person_at,
-    replayed,
+    replay_step,
 )
 from custody.attribution.rules import AttributeRules
 
@@ -28,7 +28,7 @@ def states(known: TracedText) -> list[int]:
 
 def after_one() -> TracedText:
     """A person's file into which the first call put two lines."""
-    return replayed(CapturedStep(1, OLD, AFTER), None, RULES)
+    return replay_step(CapturedStep(1, OLD, AFTER), None, RULES)
 
 
 def test_what_a_call_added_is_its_agents_and_the_rest_is_not_known() -> None:
@@ -36,52 +36,52 @@ def test_what_a_call_added_is_its_agents_and_the_rest_is_not_known() -> None:
 
 
 def test_a_new_file_is_all_the_agents() -> None:
-    assert replayed(CapturedStep(1, None, AFTER), None, RULES).origins == (ONE,) * 5
-    assert replayed(CapturedStep(1, [], AFTER), None, RULES).origins == (ONE,) * 5
+    assert replay_step(CapturedStep(1, None, AFTER), None, RULES).origins == (ONE,) * 5
+    assert replay_step(CapturedStep(1, [], AFTER), None, RULES).origins == (ONE,) * 5
 
 
 def test_what_was_written_between_two_calls_is_not_this_calls() -> None:
     between = [*AFTER, "person_was_here = 1"]
-    known = replayed(CapturedStep(2, between, [*between, "agent_again = 2"]), after_one(), RULES)
+    known = replay_step(CapturedStep(2, between, [*between, "agent_again = 2"]), after_one(), RULES)
     assert known.origins[-2:] == (BETWEEN, TWO)
 
 
 def test_a_persons_line_inside_the_text_that_the_agent_wrote_stays_the_persons() -> None:
     before = [*AFTER[:3], "person_inside = between_the_lines()", *AFTER[3:]]
     rewritten = [*before[:2], "rate = ask_for(rate_service)", *before[3:]]
-    known = replayed(CapturedStep(2, before, rewritten), after_one(), RULES)
+    known = replay_step(CapturedStep(2, before, rewritten), after_one(), RULES)
     assert states(known) == [0, 0, 2, -1, 1, 0]
 
 
 def test_a_whole_file_written_over_a_persons_lines_leaves_them_the_persons() -> None:
     before = [*OLD, "person_line_one = 1", "person_line_two = 2"]
-    written = replayed(CapturedStep(1, None, OLD), None, RULES)
-    known = replayed(CapturedStep(2, before, ["# made by the agent", *before]), written, RULES)
+    written = replay_step(CapturedStep(1, None, OLD), None, RULES)
+    known = replay_step(CapturedStep(2, before, ["# made by the agent", *before]), written, RULES)
     assert states(known) == [2, 1, 1, 1, -1, -1]
 
 
 def test_somebody_who_just_looked_wrote_nothing() -> None:
-    known = replayed(CapturedStep(2, None, [*AFTER, "appeared_meanwhile = 1"], is_call=False), after_one(), RULES)
+    known = replay_step(CapturedStep(2, None, [*AFTER, "appeared_meanwhile = 1"], is_call=False), after_one(), RULES)
     assert states(known) == [0, 0, 1, 1, 0, -1]
-    first = replayed(CapturedStep(1, None, OLD, is_call=False), None, RULES)
+    first = replay_step(CapturedStep(1, None, OLD, is_call=False), None, RULES)
     assert first.origins == (UNKNOWN,) * 3, "the first look tells nothing of who wrote it"
 
 
 def test_a_call_without_a_text_before_goes_on_from_what_was_known() -> None:
-    known = replayed(CapturedStep(2, None, [*AFTER, "second_call = 1"]), after_one(), RULES)
+    known = replay_step(CapturedStep(2, None, [*AFTER, "second_call = 1"]), after_one(), RULES)
     assert states(known) == [0, 0, 1, 1, 0, 2]
 
 
 def test_what_a_person_changed_before_it_was_applied_is_the_persons() -> None:
     proposed = [*OLD, "agent_wrote_this = 1", "agent_wrote_that = 2"]
     applied = [*OLD, "agent_wrote_this = 1", "person_wrote_that = 3"]
-    known = replayed(CapturedStep(7, OLD, applied, proposed=proposed), None, RULES)
+    known = replay_step(CapturedStep(7, OLD, applied, proposed=proposed), None, RULES)
     assert known.origins == (UNKNOWN, UNKNOWN, UNKNOWN, LineOrigin(7), person_at(7))
     assert (person_at(7).is_person, person_at(7).record_state, person_at(7).is_agent) == (True, 7, False)
 
 
 def test_a_person_never_gets_what_was_there_before_the_call() -> None:
-    known = replayed(CapturedStep(7, AFTER, AFTER, proposed=[]), after_one(), RULES)
+    known = replay_step(CapturedStep(7, AFTER, AFTER, proposed=[]), after_one(), RULES)
     assert states(known) == [0, 0, 1, 1, 0]
 
 
@@ -94,14 +94,14 @@ def test_what_says_nothing_of_a_writer_is_neither_agent_nor_person() -> None:
 def test_lines_that_moved_inside_the_file_keep_their_origin() -> None:
     block = ["def moved_function(argument):", "    return argument * 2", "}"]
     rest = ["alpha_line = 1", "beta_line = 2", "gamma_line = 3", "delta_line = 4"]
-    known = carried(TracedText([*block, *rest], [ONE] * 3 + [UNKNOWN] * 4), [*rest, *block], BETWEEN, 0.7, RULES)
+    known = carry_origins(TracedText([*block, *rest], [ONE] * 3 + [UNKNOWN] * 4), [*rest, *block], BETWEEN, 0.7, RULES)
     assert states(known) == [0, 0, 0, 0, 1, 1, 1]
 
 
 def test_the_same_boilerplate_typed_elsewhere_is_a_newcomer() -> None:
     old = TracedText(["alpha_line = 1", "logger = getLogger(__name__)", "beta_line = 2"], [UNKNOWN, ONE, UNKNOWN])
     new = ["logger = getLogger(__name__)", *old.lines]
-    assert states(carried(old, new, BETWEEN, 0.7, RULES)) == [-1, 0, 1, 0]
+    assert states(carry_origins(old, new, BETWEEN, 0.7, RULES)) == [-1, 0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -116,54 +116,54 @@ def test_the_same_boilerplate_typed_elsewhere_is_a_newcomer() -> None:
 def test_an_edited_line_has_the_share_of_the_words_that_stayed(line: str, state: int, share: float) -> None:
     old = TracedText(["total = price * count * rate"], [ONE])
     rules = AttributeRules(carry_words_share_min=0.66)
-    (origin,) = carried(old, [line, "unrelated_newcomer()"], BETWEEN, 0.66, rules).origins[:1]
+    (origin,) = carry_origins(old, [line, "unrelated_newcomer()"], BETWEEN, 0.66, rules).origins[:1]
     assert (origin.state, round(origin.share, 6)) == (state, round(share, 6))
 
 
 def test_from_the_threshold_on_a_line_keeps_its_origin() -> None:
     old = TracedText(["a1 b2 c3 d4 e5 f6 g7 h8 i9 j0"], [ONE])
     new = ["a1 b2 c3 d4 e5 f6 g7 xx yy zz"]
-    assert carried(old, new, BETWEEN, 0.7, RULES).origins == (LineOrigin(1, 0.7),)
-    assert carried(old, new, BETWEEN, 0.71, RULES).origins == (BETWEEN,)
+    assert carry_origins(old, new, BETWEEN, 0.7, RULES).origins == (LineOrigin(1, 0.7),)
+    assert carry_origins(old, new, BETWEEN, 0.71, RULES).origins == (BETWEEN,)
 
 
 def test_inside_one_call_a_line_that_is_nearly_the_old_one_is_the_agents() -> None:
     old = ["total = price * count * rate + shipping + tax"]
     new = ["total = price * count * rate + shipping + fee"]
-    assert replayed(CapturedStep(1, old, new), None, RULES).origins == (ONE,)
+    assert replay_step(CapturedStep(1, old, new), None, RULES).origins == (ONE,)
 
 
 def test_a_formatter_that_wraps_and_changes_quotes_changes_no_origin() -> None:
     old = TracedText(["send('alpha', 'beta', gamma)", "person_line = 1"], [ONE, UNKNOWN])
     new = ["send(", '    "alpha",', '    "beta",', "    gamma,", ")", "person_line = 1"]
-    assert states(carried(old, new, BETWEEN, 0.7, RULES)) == [1, 1, 1, 1, 1, 0]
+    assert states(carry_origins(old, new, BETWEEN, 0.7, RULES)) == [1, 1, 1, 1, 1, 0]
 
 
 def test_a_line_made_of_two_writers_words_goes_to_the_more_generous_with_the_agents_share() -> None:
     old = TracedText(["alpha beta gamma", "delta"], [ONE, UNKNOWN])
-    (origin,) = carried(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
+    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
     assert origin == LineOrigin(1, 0.75)
     old = TracedText(["alpha", "beta gamma delta"], [ONE, UNKNOWN])
-    (origin,) = carried(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
+    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
     assert origin == UNKNOWN
     old = TracedText(["alpha beta", "gamma delta"], [ONE, UNKNOWN])
-    (origin,) = carried(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
+    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
     assert origin == UNKNOWN, "of equals not the agent"
 
 
 def test_two_agents_words_are_both_agents_words() -> None:
     old = TracedText(["alpha beta gamma", "delta"], [ONE, TWO])
-    (origin,) = carried(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
+    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
     assert origin == LineOrigin(1, 1.0)
 
 
 def test_a_share_only_ever_shrinks() -> None:
-    half = carried(TracedText(["a1 b2 c3"], [ONE]), ["a1 b2 c3 d4"], BETWEEN, 0.7, RULES)
+    half = carry_origins(TracedText(["a1 b2 c3"], [ONE]), ["a1 b2 c3 d4"], BETWEEN, 0.7, RULES)
     assert half.origins == (LineOrigin(1, 0.75),)
-    (again,) = carried(half, ["a1 b2 c3 d4 e5"], BETWEEN, 0.7, RULES).origins
+    (again,) = carry_origins(half, ["a1 b2 c3 d4 e5"], BETWEEN, 0.7, RULES).origins
     assert again == LineOrigin(1, 0.6)
 
 
 def test_nothing_carries_to_nothing() -> None:
-    assert carried(NOTHING, [], BETWEEN, 0.7, RULES).origins == ()
-    assert carried(after_one(), [], BETWEEN, 0.7, RULES).origins == ()
+    assert carry_origins(NOTHING, [], BETWEEN, 0.7, RULES).origins == ()
+    assert carry_origins(after_one(), [], BETWEEN, 0.7, RULES).origins == ()

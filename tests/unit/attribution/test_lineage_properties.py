@@ -7,7 +7,15 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.lineage import BETWEEN, UNKNOWN, CapturedStep, LineOrigin, TracedText, carried, replayed
+from custody.attribution.lineage import (
+    BETWEEN,
+    UNKNOWN,
+    CapturedStep,
+    LineOrigin,
+    TracedText,
+    carry_origins,
+    replay_step,
+)
 from custody.attribution.origin_search import (
     AddingCommit,
     CommitHunk,
@@ -19,7 +27,7 @@ from custody.attribution.origin_search import (
     spliced,
 )
 from custody.attribution.rules import AttributeRules
-from custody.attribution.text import bare, is_informative, keys_of, words_of
+from custody.attribution.text import bare, is_informative, keys_of, split_line_words
 from custody.core.ids import CommitSha
 from tests.builders.drawn_lines import AGENTS_LINES, LOW_LINES, PERSONS_LINES, Turn, lives
 
@@ -41,7 +49,7 @@ def states_of(life: Sequence[Turn]) -> list[TracedText]:
     for turn in life:
         if turn.by_agent:
             step = CapturedStep(len(found) + 1, turn.before, turn.after)
-            found.append(replayed(step, found[-1] if found else None, RULES))
+            found.append(replay_step(step, found[-1] if found else None, RULES))
     return found
 
 
@@ -82,7 +90,7 @@ def test_origins_are_carried_or_those_of_newcomers_and_never_made_up(
     old: TracedText, new: list[str], words_share_min: float
 ) -> None:
     newcomer = LineOrigin(99)
-    known = carried(old, new, newcomer, words_share_min, RULES)
+    known = carry_origins(old, new, newcomer, words_share_min, RULES)
     assert len(known.origins) == len(new)
     allowed = {origin.state for origin in old.origins} | {newcomer.state}
     assert {origin.state for origin in known.origins} <= allowed
@@ -92,7 +100,7 @@ def test_origins_are_carried_or_those_of_newcomers_and_never_made_up(
 
 @given(known_texts())
 def test_a_text_that_nobody_changed_keeps_its_origins_where_it_says_something(old: TracedText) -> None:
-    known = carried(old, old.lines, LineOrigin(99), 0.7, RULES)
+    known = carry_origins(old, old.lines, LineOrigin(99), 0.7, RULES)
     for line, before, after in zip(old.lines, old.origins, known.origins, strict=True):
         assert after == before or line in LOW_LINES
 
@@ -114,12 +122,12 @@ def test_a_line_with_a_word_that_no_call_left_is_never_wholly_the_agents(
     life: list[Turn], committed: list[str]
 ) -> None:
     states = states_of(life)
-    left = {word for known in states for line in known.lines for word in words_of(line)}
+    left = {word for known in states for line in known.lines for word in split_line_words(line)}
     held = {bare(line) for known in states for line in known.lines}
     texts = [*committed, "gamma = compute_gamma(alpha, never_captured)"]
     for text, line in zip(texts, explained(texts, donors_of(states)), strict=True):
         # A line that says little follows its neighbours, whatever it says.
-        if is_informative(text) and bare(text) not in held and not left.issuperset(words_of(text)):
+        if is_informative(text) and bare(text) not in held and not left.issuperset(split_line_words(text)):
             assert not (line.origin.is_agent and line.origin.share >= 1.0), text
 
 

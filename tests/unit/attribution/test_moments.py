@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.moments import IMPORTED, FileSnapshot, applied, merged, moment_of, with_taken
+from custody.attribution.moments import IMPORTED, FileSnapshot, apply_moment, merge_moments, moment_of, with_taken
 from custody.core.digest import digest_of
 from custody.core.ids import AgentName, CallId, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
@@ -52,13 +52,13 @@ def test_an_edit_is_a_call_with_its_texts() -> None:
 def test_an_erased_text_supports_nothing() -> None:
     assert a_moment(after=ERASED).after is None
     assert a_moment(after=None).after is None
-    assert applied(a_moment(after=ERASED), ["old"]) is None
+    assert apply_moment(a_moment(after=ERASED), ["old"]) is None
 
 
 def test_without_the_erased_text_before_nothing_after_is_the_calls() -> None:
-    assert applied(a_moment(before=ERASED), None) is None
-    assert applied(a_moment(before=ERASED, part=True), ["old"]) is None
-    assert applied(a_moment(before=None), None) == (["new"], True), "a file that was not there"
+    assert apply_moment(a_moment(before=ERASED), None) is None
+    assert apply_moment(a_moment(before=ERASED, part=True), ["old"]) is None
+    assert apply_moment(a_moment(before=None), None) == (["new"], True), "a file that was not there"
 
 
 def test_a_file_seen_after_a_call_is_the_calls_and_any_other_look_is_nobodys() -> None:
@@ -75,9 +75,9 @@ def test_a_file_that_is_gone_is_empty_and_a_binary_one_is_unknown() -> None:
 
 def test_looks_at_two_moments_are_two_and_snapshots_of_one_call_are_one() -> None:
     looks = [moment_of(a_state(phase="before", at_ns=at), ref(at), 0) for at in (1, 2)]
-    assert len(merged(looks)) == 2
+    assert len(merge_moments(looks)) == 2
     snapshots = [moment_of(a_state(at_ns=at), ref(at), 0) for at in (1, 2)]
-    assert [moment.at_ns for moment in merged(snapshots)] == [1]
+    assert [moment.at_ns for moment in merge_moments(snapshots)] == [1]
 
 
 @pytest.mark.parametrize("kind", [TRANSCRIPT, IMPORTED])
@@ -85,7 +85,7 @@ def test_two_observations_of_one_call_count_once_and_a_claim_does_not_displace_w
     hook = a_moment(1, after=captured("from the hook\n"), at_ns=20, revision=None)
     claim = a_moment(2, kind, after=captured("from elsewhere\n"), at_ns=10, revision="a" * 40)
     for order in permutations((hook, claim)):
-        (moment,) = merged(order)
+        (moment,) = merge_moments(order)
         assert (moment.after, moment.kind) == ("from the hook\n", "hook")
         assert (moment.at_ns, moment.revision) == (20, None)
 
@@ -103,26 +103,26 @@ def test_a_text_outdoes_none_a_whole_file_outdoes_a_piece_and_both_texts_outdo_o
 ) -> None:
     bad, good = a_moment(9, TRANSCRIPT, **worse), a_moment(1, **better)
     for order in permutations((bad, good)):
-        (moment,) = merged(order)
+        (moment,) = merge_moments(order)
         assert (moment.ref, moment.part, moment.after) == (good.ref, good.part, good.after)
 
 
 def test_what_the_better_one_does_not_know_the_other_tells() -> None:
     better = a_moment(2, after=captured("new\n"))
     worse = a_moment(1, after=captured("new\n"), before=None, revision=HEAD, proposed=captured("mine\n"))
-    (moment,) = merged((better, worse))
+    (moment,) = merge_moments((better, worse))
     assert (moment.ref, moment.revision, moment.proposed) == (better.ref, HEAD, "mine\n")
 
 
 def test_a_claim_tells_of_a_persons_part_and_of_nothing_else() -> None:
     better = a_moment(1)
     worse = a_moment(2, TRANSCRIPT, revision=HEAD, proposed=captured("mine\n"))
-    (moment,) = merged((better, worse))
+    (moment,) = merge_moments((better, worse))
     assert (moment.ref, moment.revision, moment.proposed) == (better.ref, None, "mine\n")
 
 
 def test_the_text_before_a_piece_is_not_that_of_a_whole_file() -> None:
-    (moment,) = merged((a_moment(1, before=None), a_moment(2, part=True, before=captured("piece\n"))))
+    (moment,) = merge_moments((a_moment(1, before=None), a_moment(2, part=True, before=captured("piece\n"))))
     assert (moment.part, moment.before) == (False, None)
 
 
@@ -143,7 +143,7 @@ OBSERVATIONS = st.lists(
 
 
 def _told(moments: list[FileSnapshot]) -> list[FileSnapshot]:
-    return [replace(moment, ref=ref(0)) for moment in merged(moments)]
+    return [replace(moment, ref=ref(0)) for moment in merge_moments(moments)]
 
 
 @given(OBSERVATIONS, st.randoms(use_true_random=False))
@@ -158,34 +158,34 @@ def test_the_order_in_which_observations_arrived_never_matters(observed: list[Fi
 def test_moments_stand_in_the_order_of_time_calls_before_looks() -> None:
     look = moment_of(a_state(phase="before", at_ns=10), ref(3), 0)
     later, call = a_moment(2, id="e2", at_ns=11), a_moment(1, id="e1", at_ns=10)
-    assert [moment.ref.seq for moment in merged((later, look, call))] == [1, 3, 2]
+    assert [moment.ref.seq for moment in merge_moments((later, look, call))] == [1, 3, 2]
 
 
 def test_an_edit_read_out_of_a_command_is_outdone_by_what_was_seen_on_disk() -> None:
     shell = a_moment(1, id="c1:shell:0")
     snapshot = moment_of(a_state(call=CallId("c1")), ref(2), 0)
     other = moment_of(a_state(call=CallId("c2")), ref(3), 0)
-    assert [moment.ref.seq for moment in merged((shell, snapshot))] == [2]
-    assert [moment.ref.seq for moment in merged((shell, other))] == [1, 3]
+    assert [moment.ref.seq for moment in merge_moments((shell, snapshot))] == [2]
+    assert [moment.ref.seq for moment in merge_moments((shell, other))] == [1, 3]
 
 
 def test_a_piece_is_put_into_the_file_at_its_first_place() -> None:
     piece = a_moment(part=True, before=captured("b\n"), after=captured("x\ny\n"))
-    assert applied(piece, ["a", "b", "c", "b"]) == (["a", "x", "y", "c", "b"], True)
+    assert apply_moment(piece, ["a", "b", "c", "b"]) == (["a", "x", "y", "c", "b"], True)
     windows = a_moment(part=True, before=captured("b\r\nc\r\n"), after=captured("x\r\n"))
-    assert applied(windows, ["a", "b", "c"]) == (["a", "x"], True)
+    assert apply_moment(windows, ["a", "b", "c"]) == (["a", "x"], True)
 
 
 def test_a_piece_without_its_place_is_only_itself() -> None:
     piece = a_moment(part=True, before=captured("b\n"), after=captured("x\n"))
-    assert applied(piece, ["a", "c"]) == (["x"], False)
-    assert applied(piece, None) == (["x"], False)
+    assert apply_moment(piece, ["a", "c"]) == (["x"], False)
+    assert apply_moment(piece, None) == (["x"], False)
 
 
 def test_a_piece_that_replaces_nothing_is_put_at_the_end() -> None:
     piece = a_moment(part=True, before=None, after=captured("x\n"))
-    assert applied(piece, ["a"]) == (["a", "x"], True)
-    assert applied(piece, []) == (["x"], True)
+    assert apply_moment(piece, ["a"]) == (["a", "x"], True)
+    assert apply_moment(piece, []) == (["x"], True)
 
 
 def a_piece(n: int, before: str, after: str, seq: int = 1, call: str = "c1") -> FileSnapshot:

@@ -15,7 +15,7 @@ from custody.attribution.origin_search import (
     RemovedRun,
     VersionLine,
     base_version,
-    joined,
+    join_merge_parents,
     spliced,
 )
 from custody.attribution.rules import AttributeRules
@@ -210,15 +210,15 @@ def test_a_merge_knows_each_line_as_the_first_parent_that_has_it() -> None:
     ours, theirs = kept("ours_line = 1", origin=ONE), kept("theirs_line = 2", origin=TWO)
     left = spliced(ours, [CommitHunk(1, (), 1, ("theirs_line = 2",))])
     right = spliced(theirs, [CommitHunk(0, (), 0, ("ours_line = 1",))])
-    lines = joined([left, right])
+    lines = join_merge_parents([left, right])
     assert [line.origin.state for line in lines if isinstance(line, VersionLine)] == [1, 2]
-    both = joined([spliced(ours, []), spliced(kept("ours_line = 1", origin=TWO), [])])
+    both = join_merge_parents([spliced(ours, []), spliced(kept("ours_line = 1", origin=TWO), [])])
     assert [line.origin for line in both if isinstance(line, VersionLine)] == [ONE], "the first parent's word"
 
 
 def test_what_no_parent_has_is_open_in_a_merge() -> None:
     sides = [spliced(kept("a_line_of_ours = 1"), [CommitHunk(1, (), 1, ("conflict_resolved = 3",))]) for _ in range(2)]
-    assert [isinstance(line, OpenLine) for line in joined(sides)] == [False, True]
+    assert [isinstance(line, OpenLine) for line in join_merge_parents(sides)] == [False, True]
 
 
 def test_an_old_version_is_known_by_its_text_alone() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.text import bare, is_informative, key_of, keys_of, lines_of, text_of, words_of
+from custody.attribution.text import bare, is_informative, key_of, keys_of, lines_of, split_line_words, text_of
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_bytes_that_are_no_text_have_a_key_too() -> None:
 
 
 def test_quotes_and_marks_are_no_words() -> None:
-    assert words_of("print('a', b)") == words_of('print("a", b,)') == ("print", "a", "b")
+    assert split_line_words("print('a', b)") == split_line_words('print("a", b,)') == ("print", "a", "b")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from custody.capture import database_rows as databases
-from custody.capture.database_rows import RowSelection, is_database, lines_in, opened
+from custody.capture.database_rows import RowSelection, is_database, lines_in, open_agent_database
 from custody.capture.line_reader import LINE_BYTES_MAX
 
 ALL = RowSelection(table="kv", columns=("key", "value"), key="key")
@@ -49,7 +49,7 @@ def test_rows_come_in_pieces_without_a_lock_between_them(tmp_path: Path, monkeyp
     monkeypatch.setattr(databases, "PIECE_ROWS", 2)
     path = a_database(tmp_path / "a.db", 5)
     keys = []
-    with opened(path) as database, closing(sqlite3.connect(path, timeout=0)) as writer:
+    with open_agent_database(path) as database, closing(sqlite3.connect(path, timeout=0)) as writer:
         for row in database.rows(ALL):
             keys.append(row.values["key"])
             with writer:
@@ -68,7 +68,7 @@ def test_keys_that_are_bytes_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with closing(sqlite3.connect(path)) as db, db:
         db.executemany("INSERT INTO kv VALUES (?, 'planted')", [(b"blob %d" % n,) for n in range(5)])
         db.execute("INSERT INTO kv VALUES (NULL, 'planted')")
-    with opened(path) as database:
+    with open_agent_database(path) as database:
         keys = [row.values["key"] for row in islice(database.rows(ALL), 100)]
     assert keys == ["k00000", "k00001", "k00002"]
 
@@ -87,7 +87,7 @@ def test_what_is_asked_for_need_be_no_text(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("INSERT INTO kv VALUES (CAST(x'6bff' AS TEXT), 'odd')")
     odd = b"k\xff".decode("utf-8", "surrogateescape")
-    with opened(path) as database:
+    with open_agent_database(path) as database:
         asked = RowSelection(table="kv", columns=("value",), where="key >= ? AND key = ?", values=("a", odd), key="key")
         assert [row.values for row in database.rows(asked)] == [{"value": "odd"}]
 

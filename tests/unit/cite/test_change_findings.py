@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.change_findings import brought, unregistered
+from custody.cite.change_findings import find_new_findings, unregistered
 from custody.cite.codes import CitationCode
 from custody.cite.rules import CiteRules
 
@@ -16,7 +16,7 @@ BROKEN = FINE.replace("[2].", "[2] and [3].")
 
 def codes(after: str, before: str | None = None, *, is_report: bool = False) -> list[str]:
     data = None if before is None else before.encode()
-    return [one.code.value for one in brought(after.encode(), data, RULES, is_report=is_report)]
+    return [one.code.value for one in find_new_findings(after.encode(), data, RULES, is_report=is_report)]
 
 
 @pytest.mark.parametrize("is_report", [False, True])

@@ -11,7 +11,7 @@ from custody.cite.footnotes import FootnoteFormatter
 from custody.cite.model import ResearchSource
 from custody.cite.report import CitationWarning, cited_report
 from custody.cite.rules import CiteRules
-from custody.cite.source_merge import cleaned
+from custody.cite.source_merge import clean_source
 from custody.cite.subject import AuditSubject
 from tests.unit.cite.drafts import SOURCES, TEXT, a_passing_text, a_wild_text, some_sources, without
 
@@ -160,7 +160,7 @@ def test_footnotes_are_the_sources_each_once_by_first_use(data: st.DataObject) -
     )
     assert [one.source_id for one in made.sources] == list(first)
     end = "\r\n" if "\r\n" in text else "\n"
-    lines = [FORMAT.format_footnote(n, cleaned(one)) for n, one in enumerate(made.sources, start=1)]
+    lines = [FORMAT.format_footnote(n, clean_source(one)) for n, one in enumerate(made.sources, start=1)]
     assert made.text.decode().endswith(end.join(["", "## Footnotes", "", *lines, ""]))
     assert {one.source_id for one in made.sources} == {one.source_id for one in sources}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from custody.cite.keys import arxiv_version, canonical_key, content_key, keys_of, loose_key, nearness, url_key, work_key
 from custody.cite.model import ResearchSource, SourceError
 from custody.cite.trackers import BY_SITE, EVERYWHERE, PREFIXES
-from custody.cite.urls import opened, without_credentials
+from custody.cite.urls import unwrap_url, without_credentials
 
 SAME_PAGE = [
     ("http://example.org/a", "https://example.org/a"),
@@ -272,7 +272,7 @@ def test_what_is_no_work_or_only_about_one_has_no_key(said: str) -> None:
 
 @pytest.mark.parametrize(("wrapper", "inner"), WRAPPED)
 def test_wrappers_are_opened(wrapper: str, inner: str) -> None:
-    found = opened(wrapper)
+    found = unwrap_url(wrapper)
     assert found is not None
     assert url_key(found) == url_key(inner)
     assert work_key(wrapper) == ("page", url_key(inner))
@@ -292,7 +292,7 @@ def test_wrappers_are_opened(wrapper: str, inner: str) -> None:
     ],
 )
 def test_what_holds_no_page_is_no_wrapper(url: str) -> None:
-    assert opened(url) is None
+    assert unwrap_url(url) is None
 
 
 def test_the_version_of_a_paper_is_kept_aside() -> None:

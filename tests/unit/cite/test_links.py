@@ -23,8 +23,8 @@ from custody.cite.links import (
     held_until_ns,
     is_stale,
     look_from,
-    remembered,
-    told,
+    select_informative_checks,
+    update_link_memory,
     verdict_of,
 )
 from custody.cite.retry_after import retry_after_seconds
@@ -45,7 +45,7 @@ def after(*looks: tuple[LinkAnswer, float]) -> LinkMemory:
     """The memory of looks, each so many hours after the first."""
     memory: LinkMemory | None = None
     for answer, at_hours in looks:
-        memory = remembered(memory, a_look(answer), int(at_hours * HOUR_NS))
+        memory = update_link_memory(memory, a_look(answer), int(at_hours * HOUR_NS))
     assert memory is not None
     return memory
 
@@ -81,12 +81,12 @@ def test_an_answer_in_between_begins_the_count_anew() -> None:
 def test_being_turned_away_says_nothing_about_the_page() -> None:
     memory = after((LinkAnswer.ABSENT, 0), (LinkAnswer.ABSENT, 24), (LinkAnswer.REFUSED, 36))
     assert verdict_of(memory, RULES) is LinkVerdict.BLOCKED
-    assert verdict_of(remembered(memory, a_look(LinkAnswer.SILENT), 48 * HOUR_NS), RULES) is LinkVerdict.GONE
+    assert verdict_of(update_link_memory(memory, a_look(LinkAnswer.SILENT), 48 * HOUR_NS), RULES) is LinkVerdict.GONE
 
 
 def test_another_address_begins_anew() -> None:
     memory = after((LinkAnswer.ABSENT, 0), (LinkAnswer.ABSENT, 24))
-    memory = remembered(memory, a_look(LinkAnswer.ABSENT, url="https://example.org/b"), 48 * HOUR_NS)
+    memory = update_link_memory(memory, a_look(LinkAnswer.ABSENT, url="https://example.org/b"), 48 * HOUR_NS)
     assert failures_counted(memory, RULES) == 1
 
 
@@ -125,7 +125,7 @@ def test_many_failures_are_remembered_in_bounds_and_still_come_to_an_end(count: 
     assert len(memory.failures_ns) <= FAILURES_KEPT_MAX
     assert (first, memory.failures_ns[-1]) == (0, memory.at_ns)
     for day in range(1, 4):
-        memory = remembered(memory, a_look(LinkAnswer.SILENT), memory.at_ns + day * DAY_NS)
+        memory = update_link_memory(memory, a_look(LinkAnswer.SILENT), memory.at_ns + day * DAY_NS)
     assert verdict_of(memory, RULES) is LinkVerdict.GONE
 
 
@@ -135,7 +135,7 @@ def test_forgetting_never_makes_a_verdict_harsher(gaps: list[int]) -> None:
     for gap in gaps:
         at += gap * SECOND_NS
         moments.append(at)
-        memory = remembered(memory, a_look(LinkAnswer.SILENT), at)
+        memory = update_link_memory(memory, a_look(LinkAnswer.SILENT), at)
     assert memory is not None
     whole = LinkMemory(last=memory.last, at_ns=at, failures_ns=tuple(moments))
     assert failures_counted(memory, RULES) <= failures_counted(whole, RULES)
@@ -144,10 +144,10 @@ def test_forgetting_never_makes_a_verdict_harsher(gaps: list[int]) -> None:
 def test_where_no_server_answered_no_failure_is_told() -> None:
     silent, absent = a_look(LinkAnswer.SILENT, status=None), a_look(LinkAnswer.ABSENT, status=None)
     refused = a_look(LinkAnswer.REFUSED, status=None)
-    assert told([silent, absent, refused]) == (refused,)
+    assert select_informative_checks([silent, absent, refused]) == (refused,)
     heard = a_look(LinkAnswer.ABSENT, status=404)
-    assert told([silent, absent, heard]) == (silent, absent, heard)
-    assert told([]) == ()
+    assert select_informative_checks([silent, absent, heard]) == (silent, absent, heard)
+    assert select_informative_checks([]) == ()
 
 
 def test_what_was_found_out_becomes_stale() -> None:
@@ -155,15 +155,15 @@ def test_what_was_found_out_becomes_stale() -> None:
     assert is_stale(None, 0, RULES)
     assert [is_stale(here, day * DAY_NS, RULES) for day in (0, 29, 30, 31)] == [False, False, True, True]
     assert [is_stale(failed, hour * HOUR_NS, RULES) for hour in (0, 23, 24)] == [False, False, True]
-    assert is_stale(remembered(None, a_look(), DAY_NS), 0, RULES), "a clock was wrong"
+    assert is_stale(update_link_memory(None, a_look(), DAY_NS), 0, RULES), "a clock was wrong"
 
 
 def test_patience_has_a_bound() -> None:
     assert held_until_ns(None, RULES) is None
     assert held_until_ns(after((LinkAnswer.HERE, 0)), RULES) is None
-    asked = remembered(None, a_look(LinkAnswer.REFUSED, retry_seconds=60), HOUR_NS)
+    asked = update_link_memory(None, a_look(LinkAnswer.REFUSED, retry_seconds=60), HOUR_NS)
     assert held_until_ns(asked, RULES) == HOUR_NS + 60 * SECOND_NS
-    greedy = remembered(None, a_look(LinkAnswer.REFUSED, retry_seconds=10**12), HOUR_NS)
+    greedy = update_link_memory(None, a_look(LinkAnswer.REFUSED, retry_seconds=10**12), HOUR_NS)
     assert held_until_ns(greedy, RULES) == 25 * HOUR_NS
 
 

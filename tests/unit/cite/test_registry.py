@@ -23,7 +23,7 @@ from custody.cite.model import ResearchSource, number_of
 from custody.cite.registry import to_merge, to_register, to_unmerge, to_use
 from custody.cite.registry_view import aliases_of, identity_of, merges_of, source_of, sources, usage_of
 from custody.cite.shelf import MemoryShelf
-from custody.cite.source_merge import ALSO_BYTES_MAX, ALSO_VALUES_MAX, cleaned, richer
+from custody.cite.source_merge import ALSO_BYTES_MAX, ALSO_VALUES_MAX, clean_source, richer
 from custody.core.errors import InputError
 from tests.builders.sources import a_source
 
@@ -142,8 +142,8 @@ def test_replaying_what_happened_gives_the_same_registry(told: list[ResearchSour
 
 @given(SOURCES, SOURCES, SOURCES)
 def test_what_was_said_is_shown_or_kept_beside(a: ResearchSource, b: ResearchSource, c: ResearchSource) -> None:
-    both = richer(richer(cleaned(a), cleaned(b)), cleaned(c))
-    for said in map(cleaned, (a, b, c)):
+    both = richer(richer(clean_source(a), clean_source(b)), clean_source(c))
+    for said in map(clean_source, (a, b, c)):
         assert richer(both, said) == both
         for name in ("title", "author"):
             value = getattr(said, name)
@@ -151,9 +151,9 @@ def test_what_was_said_is_shown_or_kept_beside(a: ResearchSource, b: ResearchSou
 
 
 def test_what_is_kept_beside_has_a_limit() -> None:
-    source = cleaned(a_source(1, title="t"))
+    source = clean_source(a_source(1, title="t"))
     for n in range(100):
-        source = richer(source, cleaned(a_source(1, title=f"{n} {'x' * 4000}")))
+        source = richer(source, clean_source(a_source(1, title=f"{n} {'x' * 4000}")))
     beside = source.metadata["also"]["title"]
     assert len(beside) <= ALSO_VALUES_MAX
     assert len(repr(beside)) <= ALSO_BYTES_MAX + 4100

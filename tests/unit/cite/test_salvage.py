@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from custody.cite.keys import keys_of
 from custody.cite.salvage import UNUSABLE, salvaged
-from custody.cite.source_merge import cleaned
+from custody.cite.source_merge import clean_source
 
 NAMES = st.sampled_from(
     "title url author publisher date source_type credibility_score relevance_score metadata source_id canonical_key"
@@ -32,7 +32,7 @@ def test_whatever_is_said_makes_a_source_that_a_registry_takes(raw: dict[str, An
     says_something = any(value not in (None, "") for value in raw.values())
     assert (found.source is not None) == says_something
     if found.source is not None:
-        assert keys_of(cleaned(found.source)).canonical
+        assert keys_of(clean_source(found.source)).canonical
     else:
         assert found.why == "nothing was said of it"
     assert salvaged(raw) == found, "the same again"

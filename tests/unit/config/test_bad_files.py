@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.config import FILE_BYTES_MAX
-from custody.config.table_walk import USERS, words_of
+from custody.config.table_walk import USERS, split_rule_name
 from custody.core.errors import InputError
 from custody.workspace.rules_in_force import read_rules
 from custody.workspace.wiring import rule_tables
@@ -200,7 +200,7 @@ def test_a_documents_file_sets_none_either() -> None:
 
 def test_no_rule_is_named_like_a_setting_of_the_users() -> None:
     """Else a repository's file could set what only a user may, because it would be a rule."""
-    words = {word for rule in rule_tables().rules for word in words_of(rule.replace(".", "_"))}
+    words = {word for rule in rule_tables().rules for word in split_rule_name(rule.replace(".", "_"))}
     assert words & USERS == set()
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from custody.core.chain_check import Damage, DamageCode, check_chain
 from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
-from custody.core.record import ChainTip, Record, RecordDraft, chained, empty_head, head_at
+from custody.core.record import ChainTip, Record, RecordDraft, chain_entry, empty_head, head_at
 from tests.builders.drawn import STORE, chain_of, chains, entries
 
 OTHER_STORE = StoreId("6" * 32)
@@ -178,7 +178,7 @@ def test_a_record_put_in_between_is_found_there_or_directly_behind(
 ) -> None:
     before = data.draw(st.integers(0, len(records)))
     last = head_at(records[before - 1]) if before else empty_head(STORE)
-    added = chained(last, entry) if fits else Record(STORE, Seq(before + 1), entry, Link(bytes(32)))
+    added = chain_entry(last, entry) if fits else Record(STORE, Seq(before + 1), entry, Link(bytes(32)))
     assume(fits is False or before < len(records))  # a record that fits behind the last is simply the next
     pushed = [replace(record, seq=Seq(record.seq + 1)) for record in records[before:]]
     damages = found([*records[:before], added, *pushed])

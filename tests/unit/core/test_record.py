@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from custody.core.ids import Digest, EventId, Link, NaturalKey, Seq, StoreId
-from custody.core.record import GENESIS, ChainTip, Record, RecordDraft, chained, empty_head, head_at, link_of
+from custody.core.record import GENESIS, ChainTip, Record, RecordDraft, chain_entry, empty_head, head_at, link_of
 from tests.builders.drawn import STORE, chain_of, chains, entries
 
 ENTRY = RecordDraft(EventId("e-1"), "edit", NaturalKey("event:robot:s1:edit:1"), -1, Digest(bytes(range(32))))
@@ -90,7 +90,7 @@ def test_an_empty_chain_begins_with_zeros() -> None:
 def test_an_entry_is_chained_right_behind_the_head(records: list[Record], entry: RecordDraft) -> None:
     head = head_at(records[-1])
     assert (head.store, head.seq, head.link) == (STORE, records[-1].seq, records[-1].link)
-    made = chained(head, entry)
+    made = chain_entry(head, entry)
     assert (made.store, made.seq, made.entry) == (STORE, head.seq + 1, entry)
     assert made.link == link_as_written(made, head.link)
     assert (made.ref.store, made.ref.seq) == (made.store, made.seq)

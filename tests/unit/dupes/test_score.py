@@ -8,7 +8,7 @@ from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
 from custody.dupes.model import ExactKind, Likeness, Signature
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import prod_score, scored
+from custody.dupes.score import prod_score, score_pair
 from custody.dupes.similarity import DOCUMENTS, SIGNALS, similarities
 
 RULES = DedupeRules()
@@ -17,7 +17,7 @@ MISSING: dict[str, float | None] = dict.fromkeys(SIGNALS)
 
 
 def rated(signals: dict[str, float], *exact: ExactKind) -> Category:
-    return scored(A, A, MISSING | signals, RULES, exact).category
+    return score_pair(A, A, MISSING | signals, RULES, exact).category
 
 
 def test_the_eight_signals_have_the_documents_names() -> None:
@@ -56,7 +56,9 @@ def test_the_documents_rules_decide_in_their_order(signals: dict[str, float], ca
 
 def test_tests_and_documents_add_no_more_than_their_caps() -> None:
     rules = DedupeRules(weights={**RULES.weights, "tests_intent_sim": 0.9, "docs_struct_sim": 0.9})
-    found = scored(A, A, MISSING | {"tests_intent_sim": 1.0, "docs_struct_sim": 1.0, "prod_minhash_sim": 0.2}, rules)
+    found = score_pair(
+        A, A, MISSING | {"tests_intent_sim": 1.0, "docs_struct_sim": 1.0, "prod_minhash_sim": 0.2}, rules
+    )
     assert found.final_score == pytest.approx(0.2 + 0.2 + 0.1)
 
 
@@ -79,17 +81,17 @@ def test_the_same_production_diff_is_the_same_change(likeness: Likeness) -> None
 
 def test_without_production_the_whole_diff_decides() -> None:
     plain = ExactKind(None, Likeness.PLAIN)
-    assert scored(Signature(), Signature(), MISSING, RULES, (plain,)).category is Category.SAME_CHANGE
-    assert scored(A, Signature(), MISSING, RULES, (plain,)).category is Category.NOT_RELATED
+    assert score_pair(Signature(), Signature(), MISSING, RULES, (plain,)).category is Category.SAME_CHANGE
+    assert score_pair(A, Signature(), MISSING, RULES, (plain,)).category is Category.NOT_RELATED
 
 
 def test_machines_and_releases_do_not_match_each_other_unless_exactly() -> None:
     bot = replace(A, is_bot=True)
     alike = MISSING | {"prod_minhash_sim": 0.9, "prod_files_sim": 1.0}
-    assert scored(bot, bot, alike, RULES).category is Category.NOT_RELATED
-    assert scored(bot, A, alike, RULES).category is Category.SAME_FEATURE
+    assert score_pair(bot, bot, alike, RULES).category is Category.NOT_RELATED
+    assert score_pair(bot, A, alike, RULES).category is Category.SAME_FEATURE
     exact = (ExactKind(Channel.PRODUCTION, Likeness.PLAIN),)
-    assert scored(bot, bot, alike, RULES, exact).category is Category.SAME_CHANGE
+    assert score_pair(bot, bot, alike, RULES, exact).category is Category.SAME_CHANGE
 
 
 chances = st.none() | st.floats(0, 1)
@@ -97,7 +99,7 @@ chances = st.none() | st.floats(0, 1)
 
 @given(st.fixed_dictionaries({name: chances for name in SIGNALS}))
 def test_scores_stay_between_0_and_what_caps_allow(signals: dict[str, float | None]) -> None:
-    found = scored(A, A, signals, RULES)
+    found = score_pair(A, A, signals, RULES)
     assert 0 <= found.prod_score <= 1 + 1e-9
     assert found.prod_score <= found.final_score <= found.prod_score + 0.3 + 1e-9
     assert found.rule

@@ -9,9 +9,9 @@ from custody.core.ids import CommitSha
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import ChangeDescription, Signature
-from custody.dupes.packing import packed, unpacked
+from custody.dupes.packing import pack_signature, unpack_signature
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import sketched
+from custody.dupes.signature import sketch_change
 from custody.dupes.similarity import similarities
 from custody.sketch.bottom_k import Bottom, bottom_of
 from tests.unit.dupes.changes import a_described, a_piece, some_code
@@ -20,7 +20,7 @@ RULES = DedupeRules()
 
 
 def sketch(change: ChangeDescription) -> Signature:
-    return sketched(change, RULES).signature
+    return sketch_change(change, RULES).signature
 
 
 def test_a_change_is_wholly_like_itself() -> None:
@@ -59,7 +59,7 @@ def test_a_side_is_part_of_a_line() -> None:
 
 def test_meta_and_generated_files_are_not_compared() -> None:
     for channel in (Channel.META, Channel.GENERATED):
-        found = sketched(a_described(a_piece("a.lock", some_code(5), channel=channel)), RULES)
+        found = sketch_change(a_described(a_piece("a.lock", some_code(5), channel=channel)), RULES)
         assert found.signature == replace(Signature(), whole_hash=found.signature.whole_hash)
         assert not found.terms
 
@@ -71,10 +71,10 @@ def test_what_messages_name_is_kept_apart_from_what_a_change_is() -> None:
         messages=("Fix it\n\n(cherry picked from commit " + "c" * 40 + ")",),
         commits=(CommitSha("a" * 40),),
     )
-    found = sketched(change, RULES)
+    found = sketch_change(change, RULES)
     assert found.signature.picked == {0xCCCCCCC}
     assert found.signature.commits == {0xAAAAAAA}
-    plain = sketched(replace(change, messages=("Fix it",)), RULES)
+    plain = sketch_change(replace(change, messages=("Fix it",)), RULES)
     assert found.terms["word"] == plain.terms["word"]
     assert "named" in found.terms
     assert "named" not in plain.terms
@@ -85,7 +85,7 @@ def test_long_changes_keep_the_same_sample() -> None:
     one, other = a_described(a_piece(added=some_code(900))), a_described(a_piece(added=some_code(900, first=90)))
     found = similarities(sketch(one), sketch(other))
     assert found["lines_sim"] == pytest.approx(810 / 990, abs=0.2)
-    assert len(packed(sketch(one))) <= 1_100
+    assert len(pack_signature(sketch(one))) <= 1_100
 
 
 hashes = st.integers(0, 2**32 - 1)
@@ -120,15 +120,15 @@ signatures = st.builds(
 @given(signatures)
 @settings(max_examples=40)
 def test_a_signature_comes_back_from_its_bytes(signature: Signature) -> None:
-    assert unpacked(packed(signature)) == signature
+    assert unpack_signature(pack_signature(signature)) == signature
 
 
 @given(signatures, st.data())
 @settings(max_examples=40)
 def test_a_signature_that_was_cut_is_refused(signature: Signature, data: st.DataObject) -> None:
-    whole = packed(signature)
+    whole = pack_signature(signature)
     with pytest.raises(StoreError, match="not as it was stored"):
-        unpacked(whole[: data.draw(st.integers(0, len(whole) - 1))])
+        unpack_signature(whole[: data.draw(st.integers(0, len(whole) - 1))])
 
 
 @given(signatures, signatures)

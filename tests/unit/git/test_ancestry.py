@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.git import Ancestry, discover
-from custody.git.ancestry import holding
+from custody.git.ancestry import filter_ancestor_pairs
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 
 # Parents by place; each commit may have up to three among those before it.
@@ -52,7 +52,9 @@ def test_the_walk_may_be_left_when_all_ancestors_are_met(parents: tuple[list[int
     walk = [(names[place], tuple(names[p] for p in parents[place])) for place in reversed(range(len(parents)))]
     pairs = [Ancestry(old, new) for old in names for new in names]
     truth = ancestors_by_hand(parents)
-    assert holding(pairs, walk) == {Ancestry(names[old], names[new]) for new, olds in enumerate(truth) for old in olds}
+    assert filter_ancestor_pairs(pairs, walk) == {
+        Ancestry(names[old], names[new]) for new, olds in enumerate(truth) for old in olds
+    }
 
 
 def test_three_processes_for_any_number_of_pairs(tmp_path: Path, started: list[subprocess.Popen[bytes]]) -> None:

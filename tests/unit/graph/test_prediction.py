@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from custody.graph.calls import CallPlace, SequenceCall
 from custody.graph.ngrams import Grams
-from custody.graph.prediction import PARTS, NextModel, SessionState, fitted
+from custody.graph.prediction import PARTS, NextModel, SessionState, fit_weights
 from custody.graph.rules import GraphRules
 from tests.unit.graph.builders import RULES, SEQUENCE, a_graph
 
@@ -143,7 +143,7 @@ def test_more_rounds_never_make_what_came_less_likely(rows: list[list[float]], r
         prior = sum(math.log(weight) for weight in weights)
         return prior + sum(math.log(sum(w * part for w, part in zip(weights, row, strict=True))) for row in rows)
 
-    assert likelihood(fitted(rows, there, rounds + 1)) >= likelihood(fitted(rows, there, rounds)) - 1e-9
+    assert likelihood(fit_weights(rows, there, rounds + 1)) >= likelihood(fit_weights(rows, there, rounds)) - 1e-9
 
 
 def test_chances_are_calibrated_on_what_they_are_about() -> None:

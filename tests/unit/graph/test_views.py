@@ -14,7 +14,7 @@ from custody.graph.elements import GraphPicture
 from custody.graph.engine import GraphEngine
 from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import MOMENT_X, lanes_view
-from custody.graph.layout import placed
+from custody.graph.layout import place_nodes
 from custody.graph.model import CallSpan, EdgeSource, EdgeType, Kind, Status
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
@@ -101,7 +101,7 @@ def test_in_a_placed_forest_nobody_stands_on_another(ups: list[int]) -> None:
     children: dict[str, list[str]] = {}
     for number, up in enumerate(ups, start=1):
         children.setdefault(str(up % number), []).append(str(number))
-    places = placed(["0"], children)
+    places = place_nodes(["0"], children)
     assert len(places) == len(ups) + 1 == len(set(places.values()))
     for above, below in children.items():
         rows = [places[child][1] for child in below]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.sdk import continued, current_traceparent, span, to_environment, to_headers, to_meta, to_rpc
-from custody.sdk.propagation import pair_of, parent_said
+from custody.sdk.propagation import pair_of, read_parent
 from tests.builders.drawn import json_values
 from tests.unit.sdk.conftest import Kept
 
@@ -61,7 +61,7 @@ def test_a_parent_that_cannot_be_followed_becomes_a_link(said: str, kept: Kept) 
 
 
 def test_names_of_headers_are_read_whatever_their_case() -> None:
-    assert parent_said({"TraceParent": "x"}) == "x"
+    assert read_parent({"TraceParent": "x"}) == "x"
 
 
 @given(st.dictionaries(st.text(), json_values) | st.builds(dict, _meta=json_values, traceparent=json_values))

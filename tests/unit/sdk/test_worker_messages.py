@@ -15,7 +15,7 @@ from custody.sdk.worker_messages import (
     RpcCall,
     RpcResult,
     Task,
-    read_said,
+    parse_child_message,
     write,
 )
 from tests.builders.drawn import json_values
@@ -35,7 +35,7 @@ def line(type_: str, **fields: Any) -> bytes:
 
 @pytest.mark.parametrize("type_", SAID)
 def test_every_message_is_read(type_: str) -> None:
-    said = read_said(line(type_))
+    said = parse_child_message(line(type_))
     assert type(said) is SAID[type_][1]
     assert {name: getattr(said, name) for name in SAID[type_][0]} == SAID[type_][0]
 
@@ -58,18 +58,18 @@ def test_every_message_is_read(type_: str) -> None:
 )
 def test_what_is_out_of_shape_is_refused(type_: str, fields: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        read_said(line(type_, **fields))
+        parse_child_message(line(type_, **fields))
 
 
 def test_a_message_that_was_cut_is_refused() -> None:
     with pytest.raises(InputError, match="without an end"):
-        read_said(line("result")[:-1])
+        parse_child_message(line("result")[:-1])
 
 
 @given(st.binary() | json_values.map(lambda value: json.dumps(value).encode()))
 def test_no_bytes_do_harm(data: bytes) -> None:
     with pytest.raises(InputError):
-        read_said(data + b"\n")
+        parse_child_message(data + b"\n")
 
 
 def test_what_we_say_is_one_line_of_json() -> None:

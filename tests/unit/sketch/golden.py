@@ -12,7 +12,7 @@ from custody.sketch.lsh import bands_of
 from custody.sketch.minhash import MINHASH_VERSION, minhash_of
 from custody.sketch.rare_terms import rarest
 from custody.sketch.shingles import shingles_of
-from custody.sketch.tokens import identifiers_of, masked, normalised_line, tokens_of, words_of
+from custody.sketch.tokens import identifiers_of, mask_literals, normalised_line, split_message_words, tokens_of
 from custody.sketch.winnow import fingerprints_of
 
 TEXTS = {
@@ -37,9 +37,9 @@ def of_text(text: str) -> dict[str, object]:
     terms = [hash64("token", token) for token in tokens]
     return {
         "tokens": tokens,
-        "masked": masked(tokens),
+        "masked": mask_literals(tokens),
         "identifiers": identifiers_of(tokens),
-        "words": words_of(text),
+        "words": split_message_words(text),
         "lines": [normalised_line(line) for line in text.split("\n")],
         "shingles": shingles,
         "hash64": terms,

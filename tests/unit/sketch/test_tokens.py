@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.sketch.tokens import _TOKEN, identifiers_of, masked, normalised_line, tokens_of, words_of
+from custody.sketch.tokens import _TOKEN, identifiers_of, mask_literals, normalised_line, split_message_words, tokens_of
 from tests.unit.sketch import slow
 
 PARTS = st.sampled_from(
@@ -42,8 +42,8 @@ def test_lines_are_read_each_for_itself_and_without_their_ends(one: str, other: 
 @given(CODE, st.booleans(), st.booleans())
 def test_a_masked_view_is_the_same_from_text_and_from_tokens(text: str, numbers: bool, strings: bool) -> None:
     found = tokens_of(text, mask_numbers=numbers, mask_strings=strings)
-    assert found == masked(tokens_of(text), numbers=numbers, strings=strings)
-    assert masked(found, numbers=numbers, strings=strings) == found
+    assert found == mask_literals(tokens_of(text), numbers=numbers, strings=strings)
+    assert mask_literals(found, numbers=numbers, strings=strings) == found
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_a_normalised_line_is_normal(line: str) -> None:
     ],
 )
 def test_words_are_taken_out_of_names(text: str, words: list[str]) -> None:
-    assert words_of(text) == words
+    assert split_message_words(text) == words
 
 
 @given(ANY)
 def test_words_hold_letters_and_digits_only_and_all_of_them(text: str) -> None:
-    assert "".join(words_of(text)) == "".join(sign for sign in text if sign.isalnum()).lower() or "Σ" in text
+    assert "".join(split_message_words(text)) == "".join(sign for sign in text if sign.isalnum()).lower() or "Σ" in text

@@ -15,8 +15,8 @@ from custody.trust.approval import (
     ProposedChange,
     TouchedPath,
     area_of,
-    budget_left,
     budget_since_ns,
+    compute_budget_left,
     is_drawn,
     may_land,
     nobody_known,
@@ -104,9 +104,9 @@ def test_a_budget_may_be_less_than_the_tiers_limit() -> None:
 
 
 def test_what_is_left_is_what_the_tightest_budget_leaves() -> None:
-    assert budget_left(CASE, RULES) == 50
-    assert budget_left(replace(CASE, spent=BudgetUse(10, 20, {"src": 45, "docs": 50})), RULES) == 5
-    assert budget_left(replace(CASE, spent=BudgetUse(60)), RULES) == 0
+    assert compute_budget_left(CASE, RULES) == 50
+    assert compute_budget_left(replace(CASE, spent=BudgetUse(10, 20, {"src": 45, "docs": 50})), RULES) == 5
+    assert compute_budget_left(replace(CASE, spent=BudgetUse(60)), RULES) == 0
     assert budget_since_ns(NOON, RULES) == NOON - DAY
 
 

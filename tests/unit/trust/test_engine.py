@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.engine import beginning, carry, order_of, replay, trust_at
+from custody.trust.engine import carry, make_empty_fold, order_of, replay, trust_at
 from custody.trust.model import ChangeComplexity, DecisionType, Entry, Stakes, TrustTier
 from custody.trust.rules import TrustRules
 from custody.trust.tiers import approve
@@ -155,7 +155,7 @@ def test_a_replay_of_a_beginning_is_the_beginning_of_the_replay(entries: list[En
     plain = sorted((entry for entry in entries if not hasattr(entry, "target")), key=order_of)
     whole = replay(ROBOT, plain, rules).steps
     for end in range(len(plain) + 1):
-        part = carry(ROBOT, beginning(rules), plain[:end], rules).steps
+        part = carry(ROBOT, make_empty_fold(rules), plain[:end], rules).steps
         assert part == whole[: len(part)]
 
 

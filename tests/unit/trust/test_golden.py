@@ -8,7 +8,7 @@ import pytest
 
 from custody.trust.engine import replay, trust_at
 from custody.trust.model import ChangeComplexity, DecisionType, Stakes, TrustTier
-from custody.trust.score import confidence_of, decayed, lifted, moved, step_of, weight_of
+from custody.trust.score import confidence_of, decay_score, lift_score, move_score, step_of, weight_of
 from custody.trust.tiers import approve, tier_of
 from tests.unit.trust.builders import (
     CAUTIOUS,
@@ -43,12 +43,12 @@ def test_a_decision_moves_the_score_by_its_stakes(case: Case) -> None:
     step = step_of(weight, DOCUMENT, rising=value > case["score"])
     assert weight == pytest.approx(case["weight"], abs=5e-7)
     assert step == pytest.approx(case["alpha_eff"], abs=5e-7)
-    assert moved(case["score"], value, step) == pytest.approx(case["new"], abs=5e-7)
+    assert move_score(case["score"], value, step) == pytest.approx(case["new"], abs=5e-7)
 
 
 @cases("decay")
 def test_idle_days_move_the_score_towards_neutral(case: Case) -> None:
-    assert decayed(case["stored"], case["days"], DOCUMENT) == pytest.approx(case["score"], abs=5e-7)
+    assert decay_score(case["stored"], case["days"], DOCUMENT) == pytest.approx(case["score"], abs=5e-7)
     later = NOON + case["days"] * DAY
     assert trust_at(a_standing(case["stored"]), later, CAUTIOUS).score == pytest.approx(case["score"], abs=5e-7)
 
@@ -79,11 +79,11 @@ def test_a_recovery_adds_to_the_faded_score_and_restarts_the_clock(case: Case) -
         (step,) = replay(ROBOT, [a_recovery()], DOCUMENT).steps
         assert not step.counts and step.after == DOCUMENT.start_score
         return
-    faded = decayed(case["stored"], case["idle_days"], DOCUMENT)
-    score = lifted(faded, case["boost"], DOCUMENT)
+    faded = decay_score(case["stored"], case["idle_days"], DOCUMENT)
+    score = lift_score(faded, case["boost"], DOCUMENT)
     assert score == pytest.approx(case["now"], abs=5e-7)
     if "after_30_more" in case:
-        assert decayed(score, 30, DOCUMENT) == pytest.approx(case["after_30_more"], abs=5e-7)
+        assert decay_score(score, 30, DOCUMENT) == pytest.approx(case["after_30_more"], abs=5e-7)
 
 
 def test_the_sequence_of_five_decisions() -> None:

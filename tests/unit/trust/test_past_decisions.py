@@ -9,7 +9,7 @@ from hypothesis import given
 from custody.trust.engine import replay
 from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType, Entry
-from custody.trust.past_decisions import HERE, PastDecision, pasts_of, remembered
+from custody.trust.past_decisions import HERE, PastDecision, pasts_of, replay_past
 from tests.unit.trust.builders import (
     CAUTIOUS,
     DAY,
@@ -42,7 +42,7 @@ def decided(*entries: Entry) -> list[tuple[DecisionType, float]]:
 def chance(*entries: Entry, day: float = 50) -> float:
     at_ns = NOON + round(day * DAY)
     return (
-        remembered(pasts(*entries), CAUTIOUS, at_ns)
+        replay_past(pasts(*entries), CAUTIOUS, at_ns)
         .chances.predict(LevelCase(ROBOT, HERE, opened_ns=at_ns))
         .probability
     )
@@ -77,7 +77,7 @@ def test_a_revert_makes_what_was_let_through_bad() -> None:
     back = a_decision(REJECTED, day=45, reverts=landed[390].id)
     at_ns, rules = NOON + 50 * DAY, replace(CAUTIOUS, reverted_share_max=0.1)
     fine, spoilt = (
-        remembered(pasts(*entries), rules, at_ns).risk.control(at_ns) for entries in (landed, [*landed, back])
+        replay_past(pasts(*entries), rules, at_ns).risk.control(at_ns) for entries in (landed, [*landed, back])
     )
     assert fine.passed == spoilt.passed > 0
     assert (fine.bad, spoilt.bad) == (0, 1)

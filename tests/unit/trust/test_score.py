@@ -8,10 +8,10 @@ from custody.trust.model import ChangeComplexity, Stakes
 from custody.trust.rules import TrustRules
 from custody.trust.score import (
     complexity_of,
-    decayed,
+    decay_score,
     is_rubber_stamp,
-    lifted,
-    moved,
+    lift_score,
+    move_score,
     review_factor,
     size_factor,
     step_of,
@@ -66,7 +66,7 @@ def test_an_unknown_size_never_makes_a_rise_larger() -> None:
 
 def test_a_cautious_rise_is_never_a_leap_and_a_fall_is_never_held() -> None:
     weight = weight_of(Stakes(ChangeComplexity.CRITICAL, 50), CAUTIOUS, rising=True)
-    assert moved(0.5, 1.0, step_of(weight, CAUTIOUS, rising=True)) == pytest.approx(0.65)
+    assert move_score(0.5, 1.0, step_of(weight, CAUTIOUS, rising=True)) == pytest.approx(0.65)
     assert step_of(weight, CAUTIOUS, rising=False) == step_of(weight, DOCUMENT, rising=False) > 0.9
     assert step_of(weight, DOCUMENT, rising=True) > 0.9
 
@@ -88,20 +88,20 @@ def test_a_step_goes_towards_the_value_and_never_beyond(
     step = step_of(weight_of(stakes, rules, rising=rising), rules, rising=rising)
     assert 0 < step <= 1
     low, high = sorted((score, value))
-    assert low - 1e-12 <= moved(score, value, step) <= high + 1e-12
+    assert low - 1e-12 <= move_score(score, value, step) <= high + 1e-12
 
 
 @given(scores, st.floats(0, 10_000), st.floats(0, 10_000))
 def test_fading_only_ever_approaches_neutral(score: float, one: float, more: float) -> None:
-    early, late = decayed(score, one, DOCUMENT), decayed(score, one + more, DOCUMENT)
+    early, late = decay_score(score, one, DOCUMENT), decay_score(score, one + more, DOCUMENT)
     assert abs(late - 0.5) <= abs(early - 0.5) <= abs(score - 0.5)
 
 
 @given(scores, st.floats(-10_000, 0))
 def test_a_clock_set_back_changes_nothing(score: float, days: float) -> None:
-    assert decayed(score, days, DOCUMENT) == pytest.approx(score)
+    assert decay_score(score, days, DOCUMENT) == pytest.approx(score)
 
 
 @given(scores, st.floats(0.001, 5))
 def test_a_recovery_adds_at_most_the_rate_and_ends_at_1(score: float, boost: float) -> None:
-    assert score <= lifted(score, boost, DOCUMENT) <= min(1, score + DOCUMENT.recovery_rate)
+    assert score <= lift_score(score, boost, DOCUMENT) <= min(1, score + DOCUMENT.recovery_rate)

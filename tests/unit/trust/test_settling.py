@@ -6,7 +6,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from custody.trust.engine import beginning, carry, follows, order_of, replay, standing_at, trust_at
+from custody.trust.engine import carry, follows, make_empty_fold, order_of, replay, standing_at, trust_at
 from custody.trust.model import (
     ChangeComplexity,
     CurrentModel,
@@ -151,13 +151,13 @@ class TestCarrying:
         ordered = sorted({entry.record: entry for entry in entries}.values(), key=order_of)
         cut = data.draw(st.integers(0, len(ordered)))
         before, after = ordered[:cut], ordered[cut:]
-        folded = carry(ROBOT, beginning(rules), before, rules).folded
+        folded = carry(ROBOT, make_empty_fold(rules), before, rules).folded
         allowed = follows(folded, after) and not concern(before, after)
         event(f"may be carried on: {allowed and bool(before) and bool(after)}")
         if not allowed:
             return
         carried = carry(ROBOT, folded, after, rules).folded
-        assert carried == carry(ROBOT, beginning(rules), ordered, rules).folded
+        assert carried == carry(ROBOT, make_empty_fold(rules), ordered, rules).folded
         for day in (0, 14, 500):
             now_ns = NOON + day * DAY
             whole = replay(ROBOT, ordered, rules, now_ns=now_ns).standing
@@ -165,11 +165,11 @@ class TestCarrying:
 
     def test_an_override_and_what_is_earlier_cannot_follow(self) -> None:
         first = a_decision(day=5)
-        folded = carry(ROBOT, beginning(CAUTIOUS), [first], CAUTIOUS).folded
+        folded = carry(ROBOT, make_empty_fold(CAUTIOUS), [first], CAUTIOUS).folded
         assert follows(folded, [a_decision(day=5), a_recovery(day=6)])
         assert not follows(folded, [a_decision(day=4)])
         assert not follows(folded, [an_override(first, REJECTED, day=9)])
-        assert follows(beginning(CAUTIOUS), [first])
+        assert follows(make_empty_fold(CAUTIOUS), [first])
 
 
 def concern(before: list[Entry], after: list[Entry]) -> bool:

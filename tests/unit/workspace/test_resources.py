@@ -11,7 +11,7 @@ import pytest
 
 from custody.cli.main import cli
 from custody.core.errors import StoreError
-from custody.core.wire.arrival import lost
+from custody.core.wire.arrival import make_loss_arrival
 from custody.store import StoreUnwritable
 from custody.workspace import rules_in_force, workspace
 from custody.workspace.resources import CommandResources
@@ -140,7 +140,7 @@ def test_what_is_written_where_nothing_was_recorded_is_read_afterwards(tmp_path:
     assert not (desk.folder / ".git" / "custody").exists(), "looking makes no file"
     with desk.reading() as empty, desk.writing() as store:
         assert store is not empty
-        store.append([lost("1 something", 1)])
+        store.append([make_loss_arrival("1 something", 1)])
     assert records(desk) == 1
     resources.close()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
-from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.model import Grade, NoAttribution, Trace, TraceAttribution
 from custody.attribution.rules import Profile
@@ -48,7 +48,7 @@ def blame(
     path = repository.path(file, desk.folder)
     bare = repository.work_tree is None
     commit = _resolved(repository, revision or "HEAD") if revision is not None or bare else None
-    with attributing(desk, profile) as evidence:
+    with open_attribution(desk, profile) as evidence:
         blamed = BlameReporter(evidence).blamed(path, commit, _in_order(stretches))
         evidence.save()
     return blamed
@@ -134,7 +134,7 @@ class BlameReporter:
             conversation_url=answer.conversation,
             conversation_summary=None if named is None else self._summary(named),
             signals=[signal.name for signal in _signals(answer)],
-            evidence=[_seen(signal) for signal in _signals(answer)],
+            evidence=[_report_signal(signal) for signal in _signals(answer)],
             commits=[commit for commit in answer.trail if commit is not None],
             reason=finding.reason if isinstance(finding, NoAttribution) else None,
             searched=self._searched(finding.segment.path) if kind == "none" else None,
@@ -174,7 +174,7 @@ def _signals(answer: LineAnswer) -> tuple[Signal, ...]:
     return answer.finding.evidence.signals if isinstance(answer.finding, TraceAttribution) else ()
 
 
-def _seen(signal: Signal) -> SignalReport:
+def _report_signal(signal: Signal) -> SignalReport:
     return SignalReport(signal.name, signal.points, signal.why, [str(ref) for ref in signal.records])
 
 

@@ -19,7 +19,7 @@ from custody.core.paths import RepoPath
 from custody.core.wire.rules_digest import rules_digest
 from custody.git import Ancestry, BlamedText, FileAt, Object, ObjectInfo, Repository, WorkFile
 from custody.store import Store
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 _NS = 1_000_000_000
@@ -44,7 +44,7 @@ def document_findings(
 
 def document_rules(desk: Workspace) -> AttributeRules:
     """The rules in force, with the document's profile."""
-    effective, _ = loaded(desk)
+    effective, _ = load_rules(desk)
     rules = effective.tables[TABLE]
     if not isinstance(rules, AttributeRules):
         raise TypeError(f"the table '{TABLE}' is of another domain")
@@ -96,7 +96,7 @@ def _in_work_tree(desk: Workspace, path: RepoPath, lines: Sequence[Lines]) -> li
     if not isinstance(file, WorkFile):
         raise InputError(f"'{path.display}' {file.reason}", hint="name a file of the work tree, or a commit")
     texts = _split(file.content)
-    wanted = _wanted(path, lines, len(texts))
+    wanted = _select_lines(path, lines, len(texts))
     head = desk.repository.head().commit
     known = dict[int, int]() if head is None else _unchanged(_split(_blob(desk.repository, head, path)), texts)
     there = sorted(known[number] for number in wanted if number in known)
@@ -122,7 +122,7 @@ def _split(content: bytes) -> list[bytes]:
     return content.removesuffix(b"\n").split(b"\n") if content else []
 
 
-def _wanted(path: RepoPath, lines: Sequence[Lines], count: int) -> list[int]:
+def _select_lines(path: RepoPath, lines: Sequence[Lines], count: int) -> list[int]:
     beyond = [stretch for stretch in lines if stretch.first > count]
     if beyond:
         raise InputError(f"'{path.display}' has only {count} line(s)", hint=f"'{beyond[0]}' is behind its end")

@@ -7,7 +7,7 @@ names a file by the end of its path counts only when no trace that may have writ
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from custody.attribution.answer_merge import AttributionRun, merged
+from custody.attribution.answer_merge import AttributionRun, merge_findings
 from custody.attribution.app.blame_document import TABLE, document_rules
 from custody.attribution.app.proposals import Proposal, Proposals
 from custody.attribution.engine import attribute
@@ -49,7 +49,7 @@ def blame_segments(desk: Workspace, segments: Iterable[Segment], *, with_prompt:
             )
             for segment in ordered
         ]
-        return [asking.origin(answer, with_prompt=with_prompt) for answer in merged(findings)]
+        return [asking.origin(answer, with_prompt=with_prompt) for answer in merge_findings(findings)]
 
 
 class _SegmentQuery:

@@ -57,7 +57,7 @@ def commits_written(evidence: AttributionContext, *, captured: bool = False) -> 
     evidence.desk.progress.start("reading commits", len(commits))
     yield from _walked(evidence, walked)
     evidence.desk.progress.step(len(told))
-    yield from () if captured else _told(evidence, told)
+    yield from () if captured else _iterate_claims(evidence, told)
 
 
 def _open_since(evidence: AttributionContext) -> int | None:
@@ -67,7 +67,7 @@ def _open_since(evidence: AttributionContext) -> int | None:
     return min((at - before for at in known if at is not None), default=None)
 
 
-def _told(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
+def _iterate_claims(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
     """What is claimed of commits that are older than everything else that is known."""
     claimed = revisions_of_traces(evidence.store)
     for sha in (commit for commit in commits if commit in claimed):

@@ -21,7 +21,7 @@ from custody.core.wire.rules_digest import rules_digest
 from custody.git import Commit as GitCommit
 from custody.git import FileAt, NoObject, Object, ObjectReader, Repository, WorkFile, parse_commit
 from custody.store import Store, StoreUnwritable
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 TRACES = ".agent-trace"
@@ -161,14 +161,14 @@ class AttributionContext:
 
 
 @contextmanager
-def attributing(
+def open_attribution(
     desk: Workspace, profile: Profile | None = None, effective: Effective | None = None
 ) -> Iterator[AttributionContext]:
     """Open everything that attribution needs, under the rules in force or others, perhaps with another profile."""
-    rules = (effective or loaded(desk)[0]).of(AttributeRules)
+    rules = (effective or load_rules(desk)[0]).of(AttributeRules)
     if profile is not None:
         rules = replace(rules, profile=profile)
-    with reading(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:
+    with open_store_with_traces(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:
         evidence = AttributionContext(desk, store, objects, rules)
         try:
             evidence.catch_up()
@@ -180,7 +180,7 @@ def attributing(
         yield evidence
 
 
-def reading(desk: Workspace) -> AbstractContextManager[Store]:
+def open_store_with_traces(desk: Workspace) -> AbstractContextManager[Store]:
     """The desk's store, with what other tools' traces in the work tree say where there are any.
 
     What the work tree holds now was not known at a past moment.

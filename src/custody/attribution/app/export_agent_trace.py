@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from custody.attribution.app.commit_authors import Wrote, commits_written
-from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.proposals import added_ranges
 from custody.attribution.queries.traces import sessions_with_files, traced_files
 from custody.capture.claims.agent_trace import (
@@ -29,7 +29,7 @@ from custody.capture.claims.agent_trace import (
 )
 from custody.core.digest import content_hash
 from custody.core.ids import CallId, SessionId
-from custody.core.view_merge import merged_calls, merged_session
+from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import FileEdit, TracedFile, TracedRange
 from custody.core.wire.report import ExportTracesReport
 from custody.core.wire.time import text_from
@@ -37,7 +37,7 @@ from custody.intake.queries import calls_of_session
 from custody.ledger.queries.edits import edits_of_session
 from custody.ledger.queries.sessions import session_views
 from custody.store import Store
-from custody.workspace.atomic_file import written_whole
+from custody.workspace.atomic_file import open_atomic
 from custody.workspace.workspace import Workspace
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
@@ -64,7 +64,7 @@ def export_agent_trace(desk: Workspace, path: Path) -> TraceExportCount:
     The file appears whole or not at all.
     """
     written, left_out = 0, 0
-    with _records(desk) as records, written_whole(path) as out:
+    with _records(desk) as records, open_atomic(path) as out:
         for record in records:
             if record is None:
                 left_out += 1
@@ -82,7 +82,7 @@ def _records(desk: Workspace) -> Iterator[Iterator[TraceRecord | None]]:
         with desk.reading() as store:
             yield _of_sessions(desk, store, set())
         return
-    with attributing(desk) as evidence:
+    with open_attribution(desk) as evidence:
         told: set[tuple[str, str, str]] = set()
         yield chain(_of_commits(evidence, told), _of_sessions(desk, evidence.store, told))
 
@@ -169,9 +169,9 @@ def _file_of(edit: FileEdit, model: str | None) -> File | None:
 
 def _models(store: Store, session: SessionId) -> dict[CallId | None, str]:
     """The model of each call, and of the session under None."""
-    calls = merged_calls(seen.view for seen in calls_of_session(store, session))
+    calls = merge_calls(seen.view for seen in calls_of_session(store, session))
     found: dict[CallId | None, str] = {call.id: call.model for call in calls if call.model}
-    whole = merged_session(seen.view for seen in session_views(store, session))
+    whole = merge_session(seen.view for seen in session_views(store, session))
     return found if whole is None or not whole.model else {**found, None: whole.model}
 
 

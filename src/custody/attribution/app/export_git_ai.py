@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from custody.attribution.app.commit_authors import Wrote, commits_written
-from custody.attribution.app.context import attributing
+from custody.attribution.app.context import open_attribution
 from custody.capture.claims.git_ai import is_printable, parse_note, print_note
 from custody.capture.claims.git_ai_note import NoteAuthor
 from custody.core.errors import InputError
@@ -16,7 +16,7 @@ from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.git import NoteWriteCount
 from custody.intake.wire.claims import ExportGitAiReport
-from custody.workspace.atomic_file import written_whole
+from custody.workspace.atomic_file import open_atomic
 from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
@@ -54,7 +54,7 @@ def export_gitai(desk: Workspace, folder: Path) -> ExportGitAiReport:
     made = _made(desk)
     folder.mkdir(parents=True, exist_ok=True)
     for commit, note in made.notes.items():
-        with written_whole(folder / commit) as out:
+        with open_atomic(folder / commit) as out:
             out.write(note)
     return _report(made, str(folder), None, NoteWriteCount(len(made.notes), 0, ()))
 
@@ -76,7 +76,7 @@ def is_ours(note: bytes) -> bool:
 
 def _made(desk: Workspace) -> _NoteBatch:
     made = _NoteBatch()
-    with attributing(desk) as evidence:
+    with open_attribution(desk) as evidence:
         for written in commits_written(evidence):
             made.add(written)
     return made

@@ -27,7 +27,7 @@ from custody.attribution.queries.lineage import StateAuthor
 from custody.core.digest import content_hash
 from custody.core.ids import PENDING, AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.lines import Lines
-from custody.core.view_merge import merged_calls
+from custody.core.view_merge import merge_calls
 from custody.core.views import TRANSCRIPT, FileEdit, TracedFile
 from custody.git import Ancestry
 from custody.ledger.claim import is_claim, recorded_only
@@ -230,7 +230,7 @@ class LineAttributor:
         if len(sessions) >= SESSIONS_READ_MAX and only is EVERYTHING:
             # So many claims may stand before what was recorded of the session.
             sessions += sessions_before(self._store, wrote.agent, wrote.session, wrote.at_ns, self._only)
-        for one in merged_calls(seen.view for seen in told):
+        for one in merge_calls(seen.view for seen in told):
             if one.agent == wrote.agent and one.model is not None:
                 return one.model
         named = [seen.view for seen in sessions]

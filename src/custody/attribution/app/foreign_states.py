@@ -110,7 +110,7 @@ class ForeignStates:
                 at_ns=state.at_ns,
                 ref=RecordRef(store, Seq(state.seq)),
                 n=state.n,
-                told=_told(store, state, IMPORTED if is_claim else state.kind),
+                told=_make_state_author(store, state, IMPORTED if is_claim else state.kind),
                 text=None,
                 keys=tuple(keys),
                 origins=pack_origins(origins),
@@ -150,7 +150,7 @@ class ForeignStates:
         )
 
 
-def _told(store: StoreId, state: "StateOrigin", kind: str) -> StateAuthor:
+def _make_state_author(store: StoreId, state: "StateOrigin", kind: str) -> StateAuthor:
     return StateAuthor(
         ref=RecordRef(store, Seq(state.seq)),
         at_ns=state.at_ns,

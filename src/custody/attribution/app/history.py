@@ -23,7 +23,7 @@ from custody.attribution.origin_search import (
     RemovedRun,
     VersionLine,
     base_version,
-    joined,
+    join_merge_parents,
     spliced,
 )
 from custody.attribution.packing import pack_version, unpack_origins, unpack_version
@@ -167,9 +167,9 @@ class History:
         """A change with its secrets taken out, as captured texts are; as it is where none was ever taken out."""
         if not self._has_redacted:
             return hunk
-        from custody.attribution.app.masked_text import masked  # few stores hold anything redacted
+        from custody.attribution.app.masked_text import mask_secrets  # few stores hold anything redacted
 
-        return replace(hunk, removed=masked(hunk.removed), added=masked(hunk.added))
+        return replace(hunk, removed=mask_secrets(hunk.removed), added=mask_secrets(hunk.added))
 
     # --- what is kept -----------------------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class History:
             made = [] if diff is None else [self.as_captured(hunk_of(hunk)) for hunk in diff.hunks]
             sides.append(spliced(old, made))
             hunks.append([(hunk, _removed(old, hunk)) for hunk in made])
-        lines = joined(sides) if len({len(side) for side in sides}) == 1 else sides[0]
+        lines = join_merge_parents(sides) if len({len(side) for side in sides}) == 1 else sides[0]
         return self.explained(lines, commit, path, hunks[0])
 
     def _parent(self, parent: CommitSha, path: RepoPath) -> list[VersionLine]:

@@ -10,7 +10,7 @@ from custody.capture.hook.secret_removal import REDACTION_FAILURES
 from custody.capture.hook.secret_scan import trips
 
 
-def masked(lines: Sequence[str]) -> tuple[str, ...]:
+def mask_secrets(lines: Sequence[str]) -> tuple[str, ...]:
     """The lines without their secrets; as they are where that changes nothing, or not line by line."""
     text = "\n".join(lines)
     if not trips(text.encode("utf-8", "surrogatepass")):

@@ -23,7 +23,7 @@ from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.core.views import CommitLink, FileEdit, LinkOrigin, TracedFile
 from custody.core.wire.canonical import text_bytes
-from custody.ledger.claim import is_claim, trusted_chains
+from custody.ledger.claim import is_claim, list_trusted_chains
 from custody.store import ObservedView, Store
 
 _RECORDED = frozenset(("hook", "snapshot"))
@@ -121,7 +121,7 @@ class Proposals:
 
     @cached_property
     def _chains(self) -> set[StoreId]:
-        return trusted_chains(self.store)
+        return list_trusted_chains(self.store)
 
     def _of_commit(self, commit: CommitSha | None) -> Sequence[_Proposing]:
         if commit is None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from custody.attribution.app.context import AttributionContext
-from custody.attribution.text import is_informative, key_of, words_of
+from custody.attribution.text import is_informative, key_of, split_line_words
 from custody.core.paths import RepoPath
 
 
@@ -28,11 +28,11 @@ def compute_word_share(lines: Sequence[str], text: str) -> float:
     >>> compute_word_share(["total = price", "}"], "price = 3"), compute_word_share(["}"], "")
     (0.5, 1.0)
     """
-    words = [word for line in lines for word in words_of(line)]
+    words = [word for line in lines for word in split_line_words(line)]
     there = _words(text)
     return sum(word in there for word in words) / len(words) if words else 1.0
 
 
 @lru_cache(maxsize=64)
 def _words(text: str) -> frozenset[str]:
-    return frozenset(words_of(text))
+    return frozenset(split_line_words(text))

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Sequence
 
 from custody.attribution.app.foreign_states import ForeignStates
-from custody.attribution.lineage import ENGINE_VERSION, NOTHING, UNKNOWN, CapturedStep, TracedText, replayed
-from custody.attribution.moments import IMPORTED, FileSnapshot, applied, merged, moment_of, with_taken
+from custody.attribution.lineage import ENGINE_VERSION, NOTHING, UNKNOWN, CapturedStep, TracedText, replay_step
+from custody.attribution.moments import IMPORTED, FileSnapshot, apply_moment, merge_moments, moment_of, with_taken
 from custody.attribution.origin_search import Withheld
 from custody.attribution.packing import pack_origins, unpack_origins
 from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
@@ -15,7 +15,7 @@ from custody.core.paths import RepoPath
 from custody.core.record import Record
 from custody.core.views import FileEdit, FileState
 from custody.git import FileAt, Object, ObjectReader
-from custody.ledger.claim import is_imported, trusted_chains
+from custody.ledger.claim import is_imported, list_trusted_chains
 from custody.store import Store
 
 MARKER = "[redacted:"
@@ -108,12 +108,12 @@ class Lineage:
             self._ids, self._newest = self.tables.ids(path), self.tables.newest()
             self.tables.forget(path)
             fresh = self._loaded(moments)
-        for moment, taken in with_taken(merged(fresh)):
+        for moment, taken in with_taken(merge_moments(fresh)):
             self._keep(path, moment, taken)
 
     def _loaded(self, moments: Sequence[tuple[int, str, RecordRef, int]]) -> list[FileSnapshot]:
         found = []
-        owned = trusted_chains(self.store)
+        owned = list_trusted_chains(self.store)
         for _, _, ref, n in moments:
             seen = self.store.views.at(ref, n)
             if seen is not None and isinstance(seen.view, FileEdit | FileState):
@@ -124,7 +124,7 @@ class Lineage:
         """Replay one moment onto what is known of the file before it; its call took ``taken`` out at other places."""
         before = None if moment.before is None or moment.part else lines_of(moment.before)
         previous, row = self._previous(path, moment, before)
-        done = applied(moment, None if previous is None else previous.lines)
+        done = apply_moment(moment, None if previous is None else previous.lines)
         if done is None:
             return  # erased, binary or never captured: there is nothing to replay
         lines, is_whole = done
@@ -136,7 +136,7 @@ class Lineage:
         elif taken and previous is not None:
             previous = _with_taken(previous, self._found or NOTHING, taken)
         proposed = None if moment.proposed is None else lines_of(moment.proposed)
-        known = replayed(CapturedStep(state, before, lines, moment.is_call, proposed), previous, self.rules)
+        known = replay_step(CapturedStep(state, before, lines, moment.is_call, proposed), previous, self.rules)
         if row is not None and not moment.is_call and list(known.lines) == self.text_of_state(row):
             return  # somebody looked and saw nothing new
         self._put(path, moment, state, known)
@@ -149,7 +149,7 @@ class Lineage:
             at_ns=moment.at_ns,
             ref=moment.ref,
             n=moment.n,
-            told=_told(moment),
+            told=_make_state_author(moment),
             text=text,
             keys=tuple(keys_of(known.lines)),
             origins=pack_origins(known.origins),
@@ -177,7 +177,7 @@ class Lineage:
         return previous, row
 
     def _carried_to(self, lines: Sequence[str], previous: TracedText | None) -> TracedText:
-        return replayed(CapturedStep(0, None, lines, is_call=False), previous, self.rules)
+        return replay_step(CapturedStep(0, None, lines, is_call=False), previous, self.rules)
 
     def _committed(self, path: RepoPath, revision: CommitSha | None) -> list[str] | None:
         """The file in the commit that the agent worked on top of."""
@@ -237,7 +237,7 @@ class Lineage:
         seen = self.store.views.at(state.ref, state.n)
         if seen is None or not isinstance(seen.view, FileEdit | FileState):
             return []
-        done = applied(moment_of(seen.view, state.ref, state.n), None)
+        done = apply_moment(moment_of(seen.view, state.ref, state.n), None)
         return [] if done is None else done[0]
 
 
@@ -248,7 +248,7 @@ def _with_taken(previous: TracedText, found: TracedText, taken: Sequence[str]) -
     return TracedText((*previous.lines, *taken), (*previous.origins, *moved))
 
 
-def _told(moment: FileSnapshot) -> StateAuthor:
+def _make_state_author(moment: FileSnapshot) -> StateAuthor:
     return StateAuthor(
         ref=moment.ref,
         at_ns=moment.at_ns,

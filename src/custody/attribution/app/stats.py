@@ -9,7 +9,7 @@ from msgspec import structs
 
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.blame import class_of
-from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.model import TraceAttribution
 from custody.attribution.text import is_informative, keys_of
@@ -161,7 +161,7 @@ def stats(
     commit = repository.resolve(revision or "HEAD")
     files = _files(repository, commit, root)
     # Only lineage tells lines apart: profile 'document' asks about stretches and git blame of every file.
-    with attributing(desk, "lineage") as evidence:
+    with open_attribution(desk, "lineage") as evidence:
         since_ns = evidence.history.since_ns
         counting = _LineCounter(evidence, commit, root, agent)
         desk.progress.start("counting", len(files))

@@ -10,7 +10,7 @@ import msgspec
 from custody.attribution.app.stats import stats
 from custody.attribution.cli.blame import TIERS
 from custody.attribution.wire.stats import LineShare, StatsReport
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 ROWS_SHOWN_MAX = 20
 NAME_WIDTH_MAX = 40
@@ -40,7 +40,7 @@ def command(ctx: click.Context, path: str | None, *, revision: str | None, agent
       custody stats --agent cursor
       custody stats --json | jq .totals.share
     """
-    report = stats(the_desk(ctx), path, revision=revision, agent=agent)
+    report = stats(open_workspace(ctx), path, revision=revision, agent=agent)
     return answer(report, "" if as_json else "\n".join(_page(report, _signs())), as_json=as_json)
 
 
@@ -54,7 +54,7 @@ def _page(report: StatsReport, signs: tuple[str, str]) -> Iterator[str]:
     totals = report.totals
     where = report.path or "the whole repository"
     yield f"{where} as of {report.revision[:12]}: {totals.lines:,} line(s) in {report.files:,} file(s)"
-    yield f"{_whose(report.agent)} share {totals.share:.1%}{_reach(report)}"
+    yield f"{_format_owner(report.agent)} share {totals.share:.1%}{_reach(report)}"
     tables = (
         ("class", report.classes, False),
         ("model", report.models, False),
@@ -87,7 +87,7 @@ def _table(
     shown = rows[:ROWS_SHOWN_MAX]
     wide = min(NAME_WIDTH_MAX, max(len(name), *(len(row.name) for row in shown)))
     digits = max(len("lines"), *(len(f"{row.lines:,}") for row in shown))
-    what = _cut(_whose(agent), NAME_WIDTH_MAX) if by_share else "of all"
+    what = _cut(_format_owner(agent), NAME_WIDTH_MAX) if by_share else "of all"
     percent = max(PERCENT_WIDTH, len(what))
     bar = _bar_width(wide + digits + percent + 6)
     yield f"{name:<{wide}}  {'lines':>{digits}}  {what:>{percent}}"
@@ -103,7 +103,7 @@ def _table(
         yield f"({len(rest):,} more with {sum(row.lines for row in rest):,} line(s); --json has them)"
 
 
-def _whose(agent: str | None) -> str:
+def _format_owner(agent: str | None) -> str:
     return "agents'" if agent is None else f"{agent}'s"
 
 

@@ -183,7 +183,7 @@ class LineageTables:
     def told(self, state: int) -> StateAuthor | None:
         """Who is said to have made a state; None when it is not there."""
         rows = self._db.rows(f"SELECT {_TOLD} FROM lineage_state WHERE id = ?", (state,))
-        return _told(rows[0]) if rows else None
+        return _read_state_author(rows[0]) if rows else None
 
     def replayed(self, path: RepoPath) -> dict[tuple[RecordRef, int], str]:
         """The moments of a file that were replayed, each with what was observed."""
@@ -379,7 +379,7 @@ def _state(row: Row) -> StateRow:
     id_, path, at_ns, store, seq, n, *told, text, hashes, origins = row
     keys = array("q")
     keys.frombytes(raw(hashes))
-    known = _told((store, seq, at_ns, *told))
+    known = _read_state_author((store, seq, at_ns, *told))
     return StateRow(
         id=integer(id_),
         path=RepoPath(raw(path)),
@@ -393,7 +393,7 @@ def _state(row: Row) -> StateRow:
     )
 
 
-def _told(row: Row) -> StateAuthor:
+def _read_state_author(row: Row) -> StateAuthor:
     store, seq, at_ns, observed, agent, session, call, revision, kind = row
     return StateAuthor(
         ref=RecordRef(StoreId(str(store)), Seq(integer(seq))),

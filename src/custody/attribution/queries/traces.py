@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from custody.core.ids import CommitSha, SessionId
 from custody.core.paths import RepoPath
 from custody.core.views import TracedFile
-from custody.store import ObservedView, Store, batched, placeholders
+from custody.store import ObservedView, Store, placeholders, split_batches
 from custody.store.db import SqlValue
 from custody.store.tables import integer
 
@@ -33,7 +33,7 @@ def traced_files_of_commits(store: Store, commits: Sequence[CommitSha]) -> list[
     """Return the files of traces that name one of these commits."""
     return [
         seen
-        for some in batched(commits, COMMITS_PER_STATEMENT_MAX)
+        for some in split_batches(commits, COMMITS_PER_STATEMENT_MAX)
         for seen in store.views.look_up(TracedFile, f"revision IN ({placeholders(some)})", some)
     ]
 

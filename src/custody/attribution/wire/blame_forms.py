@@ -27,7 +27,7 @@ def encode_blame_sarif(report: BlameReport, version: str) -> bytes:
     results = [
         SarifResult(code, words, report.path, one.start_line, 1, "note", one.end_line)
         for one in report.attributions
-        for code, words in _told(one)
+        for code, words in _render_attribution(one)
     ]
     return encode_sarif(version, RULES, results)
 
@@ -37,11 +37,11 @@ def encode_blame_annotations(report: BlameReport) -> bytes:
     return encode_annotations(
         Annotation(level="notice", title=code, message=words, file=report.path, first=one.start_line, last=one.end_line)
         for one in report.attributions
-        for code, words in _told(one)
+        for code, words in _render_attribution(one)
     )
 
 
-def _told(one: Attribution) -> Iterator[tuple[str, str]]:
+def _render_attribution(one: Attribution) -> Iterator[tuple[str, str]]:
     if one.kind in ("agent", "mixed"):
         who = f"{one.agent or 'an agent'}, {one.model_id or 'model unknown'}"
         sure = "" if one.tier is None else f", {TIER_WORDS[one.tier - 1]}"

@@ -118,10 +118,10 @@ def commit_trace(commit: str, at: str, who: LineClaim, files: Mapping[str, Seque
     )
 
 
-def mixed_share(told: object) -> float:
+def compute_mixed_share(told: object) -> float:
     """How much of lines that are said to be mixed is an agent's: as told, but never less than the word means.
 
-    >>> mixed_share(0.83), mixed_share(0.1), mixed_share(None), mixed_share(1.0)
+    >>> compute_mixed_share(0.83), compute_mixed_share(0.1), compute_mixed_share(None), compute_mixed_share(1.0)
     (0.83, 0.5, 0.5, 0.5)
     """
     return told if isinstance(told, float) and MIXED_SHARE_MIN <= told < 1.0 else MIXED_SHARE_MIN

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from custody.capture.claims.agent_trace import mixed_share
+from custody.capture.claims.agent_trace import compute_mixed_share
 from custody.capture.claims.git_ai_legacy import parse_old
 from custody.capture.claims.git_ai_note import (
     KEY_SIGNS_MAX,
@@ -171,7 +171,7 @@ def _edits(attributes: Mapping[str, object]) -> dict[str, dict[str, str]]:
 def _share(told: str | None) -> float:
     if told is None:
         return 1.0
-    return mixed_share(float(told) if _PART.fullmatch(told) else None)
+    return compute_mixed_share(float(told) if _PART.fullmatch(told) else None)
 
 
 def _files(lines: Sequence[str], found: _NoteContent) -> dict[str, tuple[NoteEntry, ...]]:

@@ -41,7 +41,7 @@ def parse_old(data: bytes) -> GitAiNote:
     if not isinstance(version, str):
         raise InputError("its version is no text")
     files, authors, problems = dict[str, tuple[NoteEntry, ...]](), dict[str, NoteAuthor](), list[str]()
-    read = _of_words if major_of(version) == 0 else _of_keys
+    read = _read_author_entries if major_of(version) == 0 else _of_keys
     for path, told in told_of.items():
         try:
             entries = tuple(read(told, value, authors))
@@ -53,7 +53,7 @@ def parse_old(data: bytes) -> GitAiNote:
     return GitAiNote(version, files, authors, problems=tuple(problems))
 
 
-def _of_words(told: Json, _log: Mapping[str, Json], authors: dict[str, NoteAuthor]) -> Iterator[NoteEntry]:
+def _read_author_entries(told: Json, _log: Mapping[str, Json], authors: dict[str, NoteAuthor]) -> Iterator[NoteEntry]:
     """0.0.1: ``{"authors": [{"author": name, "lines": [1, [3, 9]], "agent_metadata": null}]}``."""
     for one in _list(told.get("authors") if isinstance(told, dict) else None):
         name = one.get("author") if isinstance(one, dict) else None

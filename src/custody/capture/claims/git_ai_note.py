@@ -108,12 +108,12 @@ def model_of(told: str | None) -> str | None:
     return None if named in _NO_MODEL or not _NAME.fullmatch(named) else named[:MODEL_SIGNS_MAX]
 
 
-def claimed(entries: Sequence[NoteEntry], count: int) -> tuple[dict[str, list[Lines]], bool]:
+def assign_claimed_lines(entries: Sequence[NoteEntry], count: int) -> tuple[dict[str, list[Lines]], bool]:
     """The lines of a file with ``count`` lines by key, and whether some are claimed that it has not.
 
     Of entries that claim the same line the last one counts, as in git-ai's own answers.
 
-    >>> claimed([NoteEntry("a", (Lines(1, 4),)), NoteEntry("b", (Lines(3, 9),))], 5)
+    >>> assign_claimed_lines([NoteEntry("a", (Lines(1, 4),)), NoteEntry("b", (Lines(3, 9),))], 5)
     ({'a': [Lines(first=1, last=2)], 'b': [Lines(first=3, last=5)]}, True)
     """
     whose: dict[int, str] = {}

@@ -15,7 +15,7 @@ _CALL_OF_CLAUDE = "toolu_"
 _ID_DIGITS = 32
 
 
-def spread(fields: dict[str, Json]) -> dict[str, Json]:
+def convert_to_agent_trace(fields: dict[str, Json]) -> dict[str, Json]:
     """A line of this shape as an Agent Trace record; any other as it is."""
     schema, path, call = fields.get("schema"), fields.get("file_path"), fields.get("tool_use_id")
     if not isinstance(schema, str) or not schema.startswith(SCHEMA) or not isinstance(path, str) or "files" in fields:

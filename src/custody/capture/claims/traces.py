@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from custody.capture.claims.agent_trace import METADATA, MIXED_SHARE_MIN, OF_REVISION, mixed_share
-from custody.capture.claims.opentraces import spread
+from custody.capture.claims.agent_trace import METADATA, MIXED_SHARE_MIN, OF_REVISION, compute_mixed_share
+from custody.capture.claims.opentraces import convert_to_agent_trace
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, ContentHash, SessionId
 from custody.core.lines import Lines
@@ -225,7 +225,7 @@ def _path(entry: TraceFields, fields: TraceFields, worktree: str | None) -> Repo
 
 def _shared(said: TracedRange, fields: TraceFields) -> TracedRange:
     """A range with the agent's share in it, where that is told beyond the specification."""
-    return said if said.share == 1.0 else replace(said, share=mixed_share(_ours(fields).get("share")))
+    return said if said.share == 1.0 else replace(said, share=compute_mixed_share(_ours(fields).get("share")))
 
 
 def _ours(fields: TraceFields) -> TraceFields:
@@ -339,7 +339,7 @@ def _unpacked(value: TraceFields) -> TraceFields:
     fields = {key: _unpacked_text(key, item) for key, item in value.items()}
     record = fields.pop("trace_record", None)
     if not isinstance(record, dict):
-        return spread(fields)
+        return convert_to_agent_trace(fields)
     return {**record, **{key: item for key, item in fields.items() if item not in (None, [], {})}}
 
 

@@ -60,10 +60,10 @@ def session_of(event: str, fields: CallFields, said: str | None, home: str) -> s
         return None
     parent = fields.get("parent_conversation_id")
     if event == "subagentStart" and isinstance(parent, str) and 0 < len(parent) <= NAME_MAX and parent != said:
-        root = _known(home, _key(SESSION, parent), KEPT_SECONDS_MAX) or parent
+        root = _read_call(home, _key(SESSION, parent), KEPT_SECONDS_MAX) or parent
         _write(home, _key(SESSION, said), root)
         return root
-    return _known(home, _key(SESSION, said), KEPT_SECONDS_MAX) or said
+    return _read_call(home, _key(SESSION, said), KEPT_SECONDS_MAX) or said
 
 
 def copilot_session_of(event: str, fields: CallFields, said: str | None, home: str) -> str | None:
@@ -79,13 +79,13 @@ def copilot_session_of(event: str, fields: CallFields, said: str | None, home: s
     own, parent = _name(fields, "agent_id"), _name(fields, "parent_agent_id")
     if own is not None and parent is not None and own != parent:
         return _under(own, parent, home) if said in (own, parent) else said
-    root = _known(home, _key(SESSION, said), KEPT_SECONDS_MAX) or said
+    root = _read_call(home, _key(SESSION, said), KEPT_SECONDS_MAX) or said
     given = fields.get("tool_input", fields.get("toolArgs"))
     if phase == "preToolUse" and isinstance(given, dict) and isinstance(given.get("prompt"), str):
         _write(home, _key(ASKED, given["prompt"]), root)
     if phase.startswith("userPromptSubmit") and isinstance(fields.get("prompt"), str):
         key = _key(ASKED, fields["prompt"])
-        starter = _known(home, key, OPEN_SECONDS_MAX)
+        starter = _read_call(home, key, OPEN_SECONDS_MAX)
         if starter is not None and starter != root:
             _forget(home, key)
             return _under(said, starter, home)
@@ -94,8 +94,8 @@ def copilot_session_of(event: str, fields: CallFields, said: str | None, home: s
 
 def _under(own: str, parent: str, home: str) -> str:
     """The session that a subagent is part of, which is remembered."""
-    root = _known(home, _key(SESSION, parent), KEPT_SECONDS_MAX) or parent
-    if _known(home, _key(SESSION, own), KEPT_SECONDS_MAX) is None:
+    root = _read_call(home, _key(SESSION, parent), KEPT_SECONDS_MAX) or parent
+    if _read_call(home, _key(SESSION, own), KEPT_SECONDS_MAX) is None:
         _write(home, _key(SESSION, own), root)
     return root
 
@@ -109,9 +109,9 @@ def call_of(event: str, fields: CallFields, session: str | None, home: str) -> s
     """The call that an event without a name is of; None for an event that is of none."""
     if event not in UNNAMED:
         return None
-    asked = [] if event == TAB else _asked(event, fields)
+    asked = [] if event == TAB else _list_targets(event, fields)
     keys = [_key(kind, f"{session}\0{what}") for kind, what in asked]
-    found = _known(home, keys[0], OPEN_SECONDS_MAX) if keys else None
+    found = _read_call(home, keys[0], OPEN_SECONDS_MAX) if keys else None
     if found is not None and event in TAKING:
         _forget(home, keys[0])
     made = found or OWN + os.urandom(16).hex()
@@ -120,13 +120,13 @@ def call_of(event: str, fields: CallFields, session: str | None, home: str) -> s
     return made
 
 
-def begun(event: str, fields: CallFields, session: str | None, call: str | None, home: str) -> None:
+def record_call_start(event: str, fields: CallFields, session: str | None, call: str | None, home: str) -> None:
     """Remember which call was begun for which file or command; forget it when that failed."""
     if event == "sessionStart":
         _clean(home)
     if event not in ("preToolUse", "postToolUseFailure") or call is None:
         return
-    for kind, what in _asked(event, fields):
+    for kind, what in _list_targets(event, fields):
         key = _key(kind, f"{session}\0{what}")
         if event == "preToolUse":
             _write(home, key, call)
@@ -137,7 +137,7 @@ def begun(event: str, fields: CallFields, session: str | None, call: str | None,
 def files_of(event: str, fields: CallFields) -> list[str] | None:
     """The files that an event says were changed, by whole paths; None where it does not say which."""
     if event in EDITS or str(fields.get("tool_name")).lower() in EDITING:
-        return [what for kind, what in _asked(event, fields) if kind == FILE]
+        return [what for kind, what in _list_targets(event, fields) if kind == FILE]
     return None
 
 
@@ -176,7 +176,7 @@ def _place(text: str, new: str, where: Any) -> int | None:
     return None
 
 
-def _asked(event: str, fields: CallFields) -> list[tuple[str, str]]:
+def _list_targets(event: str, fields: CallFields) -> list[tuple[str, str]]:
     """What an event is about: files that are changed or read, or a command."""
     tool, given = str(fields.get("tool_name")).lower(), fields.get("tool_input")
     if event in ("beforeShellExecution", "afterShellExecution"):
@@ -224,7 +224,7 @@ def _folder(home: str) -> str:
     return os.path.join(home, "hook", "open")
 
 
-def _known(home: str, key: str, seconds: int) -> str | None:
+def _read_call(home: str, key: str, seconds: int) -> str | None:
     path = os.path.join(_folder(home), key)
     try:
         if time.time() - os.stat(path).st_mtime > seconds:

@@ -7,7 +7,7 @@ a shell, is the same call. Of a command also the process group counts (Gemini), 
 
 from __future__ import annotations
 
-from .fast_primitives import encoded, parse, sha256
+from .fast_primitives import encode_json, parse, sha256
 
 TYPE_CHECKING = False  # the module for it takes longer to import than all of these
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _VSCODES = "__vscode-"
 
 def call_of(tool: str, given: Any, shown: Any) -> str:
     """The name of a call by its tool, its input and what the model was shown of its end."""
-    said = encoded([tool, _ordered(given), _group(words_of(shown))])
+    said = encode_json([tool, _ordered(given), _group(extract_result_text(shown))])
     return f"content-{sha256(said).hexdigest()[:32]}"
 
 
@@ -54,7 +54,7 @@ def copilot_call(tool: str, given: Any, shown: str | None) -> str:
     """The name of a call of Copilot CLI; ``shown`` is what a command that went well told the model."""
     plain = COPILOTS.get(tool, tool)
     told = shown if shown and plain == _RUN and len(shown) <= _SHOWN_MAX and not shown.startswith(_SPILLED) else ""
-    return f"content-{sha256(encoded([plain, _ordered(copilot_given(given)), told])).hexdigest()[:32]}"
+    return f"content-{sha256(encode_json([plain, _ordered(copilot_given(given)), told])).hexdigest()[:32]}"
 
 
 def copilot_given(said: Any) -> Any:
@@ -104,24 +104,24 @@ def copilot_files(fields: dict[str, Any]) -> list[str]:
     return [name for name in named if isinstance(name, str) and name][:_FILES_MAX]
 
 
-def without_number(call: str) -> str:
+def strip_call_number(call: str) -> str:
     """A call's name as the model gave it, without the number that VS Code puts behind it."""
     return call.partition(_VSCODES)[0] or call
 
 
-def words_of(shown: Any) -> str:
+def extract_result_text(shown: Any) -> str:
     """What the model was shown, as text: a text, a part, or a list of them, as hooks and chats have them."""
     if isinstance(shown, str):
         return shown
     if isinstance(shown, list):
-        return "\n".join(words for words in map(words_of, shown) if words)
+        return "\n".join(words for words in map(extract_result_text, shown) if words)
     if not isinstance(shown, dict):
         return ""
     answer = shown.get("functionResponse")
     if isinstance(answer, dict) and isinstance(answer.get("response"), dict):
         said = answer["response"]
-        return words_of(said.get("output") or said.get("error"))
-    return words_of(shown.get("text") or shown.get("message"))
+        return extract_result_text(said.get("output") or said.get("error"))
+    return extract_result_text(shown.get("text") or shown.get("message"))
 
 
 def _group(words: str) -> str:

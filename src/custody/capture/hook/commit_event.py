@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
-from .event_home import add_gap, put
-from .fast_primitives import encoded, heard, now
+from .event_home import add_gap, write_event_file
+from .fast_primitives import encode_json, format_now, read_stdin
 from .place import head_of, work_tree_of
 
 SAID_BYTES_MAX = 4 * 1024 * 1024
@@ -26,8 +26,8 @@ def main(arguments: list[str], here: str) -> None:
         "agent": "git",
         "event": event,
         "id": os.urandom(16).hex(),
-        "at": now(),
-        "unparsed": _said(home).decode("utf-8", "surrogateescape"),
+        "at": format_now(),
+        "unparsed": _read_git_input(home).decode("utf-8", "surrogateescape"),
     }
     found = work_tree_of(os.getcwd())
     if found is not None:
@@ -35,17 +35,17 @@ def main(arguments: list[str], here: str) -> None:
         around.update({"head": head} if head is not None else {})
         around.update({"worktree": found[0]} if found[0].isprintable() else {})
     try:
-        put(home, encoded(around), dict(os.environ))
+        write_event_file(home, encode_json(around), dict(os.environ))
     except OSError as error:
         add_gap(home, f"git: cannot write: {error.strerror}", dict(os.environ))
         sys.stderr.write(f"custody: git: cannot write: {error.strerror}\n")
 
 
-def _said(home: str) -> bytes:
+def _read_git_input(home: str) -> bytes:
     """What git says on stdin, as far as it says it in time."""
     said = b""
     try:
-        for piece in heard(sys.stdin.fileno()):
+        for piece in read_stdin(sys.stdin.fileno()):
             said += piece
             if len(said) >= SAID_BYTES_MAX:
                 break

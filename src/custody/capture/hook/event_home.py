@@ -42,7 +42,7 @@ def name_of(home: str) -> str:
     return name[:ID_DIGITS]
 
 
-def put(home: str, data: bytes, environment: dict[str, str]) -> str:
+def write_event_file(home: str, data: bytes, environment: dict[str, str]) -> str:
     """Make ``data`` durable in the spool, or in the fallback; give its name, or raise the last ``OSError``."""
     name = new_name()
     try:

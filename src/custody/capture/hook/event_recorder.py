@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 
-from .event_home import agents_of, put
-from .fast_primitives import SILENCE_SECONDS_MAX, encoded, heard, now, parse, quoted, sha256
+from .event_home import agents_of, write_event_file
+from .fast_primitives import SILENCE_SECONDS_MAX, encode_json, format_now, parse, quoted, read_stdin, sha256
 from .place import PATH_MAX, common_dir_of, head_of, holds, place_in, work_tree_of
-from .secret_removal import complain, dropped, redacted
+from .secret_removal import complain, drop_event, redact_event
 from .secret_scan import trips
 
 TYPE_CHECKING = False  # the module for it takes longer to import than all of these
@@ -96,7 +96,7 @@ class HookInput:
         self.unended = False
         self.dropped: HookFields | None = None
         try:
-            for piece in heard(source, seconds):
+            for piece in read_stdin(source, seconds):
                 self.size += len(piece)
                 if digest is not None:
                     digest.update(piece)
@@ -190,7 +190,7 @@ def keep(words: HookArguments, given: HookInput, fields: HookFields | None, home
         if not given.size:
             return None
     try:
-        name = put(home, event_bytes(words, given, fields, home), dict(os.environ))
+        name = write_event_file(home, event_bytes(words, given, fields, home), dict(os.environ))
     except OSError as error:
         complain(home, f"{words.agent}: cannot write: {error.strerror}")
         return None
@@ -203,30 +203,30 @@ def event_bytes(words: HookArguments, given: HookInput, fields: HookFields | Non
     """The event's bytes, with nothing in them that looks like a secret."""
     folder = folder_of(fields)
     if fields is not None and "custody" in fields and "kind" in fields:
-        return _fitting({**_around(words, fields, folder, home), **_said(fields)}, home)
+        return _fitting({**_around(words, fields, folder, home), **_drop_nulls(fields)}, home)
     around = {"kind": "hook", **_around(words, fields or {}, folder, home), "event": event_of(words, fields or {})}
     real = _shown(os.path.realpath(folder))
     if real is not None:
         around["folder"] = real
     if given.dropped is not None:
-        return encoded({**around, "dropped": given.dropped})
+        return encode_json({**around, "dropped": given.dropped})
     if fields is None:
         return _fitting({**around, "unparsed": given.data.decode("utf-8", "surrogateescape")}, home)
     if trips(given.data):
         return _fitting({**around, "payload": fields}, home)
     # Nothing to hide: the agent's own bytes go in as they are.
-    return b'%s,"payload":%s}' % (encoded(around)[:-1], given.data.strip())
+    return b'%s,"payload":%s}' % (encode_json(around)[:-1], given.data.strip())
 
 
-def _said(fields: HookFields) -> HookFields:
+def _drop_nulls(fields: HookFields) -> HookFields:
     """What a generic event says; null says nothing."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def _fitting(event: HookFields, home: str) -> bytes:
     """The event redacted; dropped to its digest and size when it is more than a spool file may hold."""
-    data = redacted(event, home)
-    return data if len(data) <= EVENT_BYTES_MAX else dropped(event, data, home, "over the size limit")
+    data = redact_event(event, home)
+    return data if len(data) <= EVENT_BYTES_MAX else drop_event(event, data, home, "over the size limit")
 
 
 def event_of(words: HookArguments, fields: HookFields) -> str:
@@ -267,13 +267,13 @@ def _around(words: HookArguments, fields: HookFields, folder: str, home: str) ->
         "custody": 1,
         "agent": words.agent[:NAME_MAX],
         "id": named or _prompted(event_of(words, fields), fields) or os.urandom(16).hex(),
-        "at": now(),
+        "at": format_now(),
     }
     if session is not None:
         around["session"] = session
     if "custody" not in fields and call is not None:
         around["call"] = call
-    found = where(folder, home)
+    found = locate_work_tree(folder, home)
     if found is not None:
         around["head"] = head_of(found[1])
         around["worktree"] = _shown(found[0])
@@ -289,9 +289,9 @@ def _named_call(words: HookArguments, fields: HookFields) -> str | None:
         return None if said is None else call_name(said)
     if named is None or words.agent != COPILOT:
         return named
-    from .call_name import without_number  # nor this one
+    from .call_name import strip_call_number  # nor this one
 
-    return without_number(named)
+    return strip_call_number(named)
 
 
 def _by_content(words: HookArguments, fields: HookFields) -> str | None:
@@ -338,7 +338,7 @@ def _prompted(event: str, fields: HookFields) -> str | None:
     return prompt if subagent is None else f"{prompt}:{subagent}"
 
 
-def where(folder: str, home: str) -> tuple[str, str] | None:
+def locate_work_tree(folder: str, home: str) -> tuple[str, str] | None:
     """The work tree of this store's repository in which the agent works, and its git folder."""
     return place_in(os.path.dirname(home), [folder, os.environ.get("CLAUDE_PROJECT_DIR") or folder])
 
@@ -360,7 +360,7 @@ def look_around(words: HookArguments, fields: HookFields | None, home: str) -> N
     if phase is not None:
         from .snapshot import take
 
-        found = where(folder, home)
+        found = locate_work_tree(folder, home)
         if found is not None:
             before = coming if phase == "before" else None
             take(_around(words, fields, folder, home), phase, found[0], home, changed, before)
@@ -370,10 +370,10 @@ def _changed(words: HookArguments, fields: HookFields, home: str) -> ChangedFile
     """What an event of Cursor says was changed; None where the disk alone shows it."""
     if words.agent != CURSOR:
         return None
-    from .call_match import OWN, before_of, begun, files_of
+    from .call_match import OWN, before_of, files_of, record_call_start
 
     event = event_of(words, fields)
-    begun(event, fields, _session_of(words, fields, home), _named_call(words, fields), home)
+    record_call_start(event, fields, _session_of(words, fields, home), _named_call(words, fields), home)
     files = files_of(event, fields)
     alone = (words.call or "").startswith(OWN)
     return None if files is None else (files, (lambda text: before_of(fields, text)) if alone else None)

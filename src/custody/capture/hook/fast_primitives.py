@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, NoReturn
 
-__all__ = ["encoded", "heard", "now", "parse", "quoted", "sha256"]
+__all__ = ["encode_json", "format_now", "parse", "quoted", "read_stdin", "sha256"]
 
 NESTING_MAX = 100
 """Below what the chain takes, so that there is room for the envelope."""
@@ -113,7 +113,7 @@ def _children(item: Any) -> list[Any]:
     return item if isinstance(item, list) else []
 
 
-def heard(source: int, seconds: float = SILENCE_SECONDS_MAX) -> Iterator[bytes]:
+def read_stdin(source: int, seconds: float = SILENCE_SECONDS_MAX) -> Iterator[bytes]:
     """What comes from the descriptor ``source``, piece by piece; ``TimeoutError`` after a silence of that length."""
     os.set_blocking(source, True)  # whoever started us may have left it otherwise, and we would hear nothing at all
     before = signal.signal(signal.SIGALRM, _too_long)
@@ -134,13 +134,13 @@ def _too_long(_number: int, _frame: Any) -> NoReturn:
     raise TimeoutError("nothing more was said")
 
 
-def now() -> str:
+def format_now() -> str:
     """This moment as RFC 3339 text."""
     seconds, rest = divmod(time.time_ns(), 1_000_000_000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest:09d}Z"
 
 
-def encoded(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """``value`` as JSON; the halves of characters that stand for odd bytes as escapes."""
     return _text(value).encode("utf-8", "backslashreplace")
 

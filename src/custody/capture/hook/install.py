@@ -42,7 +42,7 @@ _INIT = b'"""custody\'s hook, copied here by custody init; removed by custody un
 
 def install_hook(home: Path) -> bool:
     """Copy launcher and library below ``home`` and compile them; True when anything changed."""
-    folder, wanted = home / "hook", _wanted(home)
+    folder, wanted = home / "hook", _list_hook_files(home)
     changed = [path for path, data in wanted.items() if not path.is_file() or path.read_bytes() != data]
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / "lib").mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -66,10 +66,10 @@ def is_installed(home: Path) -> bool:
 
 def is_current(home: Path) -> bool:
     """Whether the hook beside the store, which must be installed, is the one that this version would put there."""
-    return all(path.read_bytes() == data for path, data in _wanted(home).items() if path.is_file())
+    return all(path.read_bytes() == data for path, data in _list_hook_files(home).items() if path.is_file())
 
 
-def _wanted(home: Path) -> dict[Path, bytes]:
+def _list_hook_files(home: Path) -> dict[Path, bytes]:
     folder = home / "hook"
     wanted = {folder / LAUNCHER: (_HERE / LAUNCHER).read_bytes(), folder / "lib" / "__init__.py": _INIT}
     return wanted | {folder / "lib" / name: (_HERE / name).read_bytes() for name in LIBRARY}

@@ -10,7 +10,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def last_words(kind, error, trace):  # type: ignore[no-untyped-def]
+def report_uncaught(kind, error, trace):  # type: ignore[no-untyped-def]
     """Nothing caught this: count it where doctor looks, say one line, and still do the agent no harm."""
     try:
         words = f"{kind.__name__}: {' '.join(str(error).split())[:200]}"
@@ -22,7 +22,7 @@ def last_words(kind, error, trace):  # type: ignore[no-untyped-def]
 
 
 if __name__ == "__main__":
-    sys.excepthook = last_words
+    sys.excepthook = report_uncaught
     sys.dont_write_bytecode = True
     sys.path.insert(0, HERE)
     if "git" in sys.argv[1:3]:

@@ -14,21 +14,21 @@ from .secret_scan import (
     SIGNS,
     WORD_MAX,
     address_secrets,
+    filter_long_words,
     forget,
     is_introduced,
     is_known,
     is_placeholder,
-    long_words,
-    lowered,
+    lower_ascii,
     named_values,
     odd_share,
     pieces_of,
     random_parts,
     signs_in,
+    split_name_words,
+    split_tokens,
     tokens_in,
     value_of,
-    words_in,
-    words_of,
 )
 
 TYPE_CHECKING = False  # the module for it takes longer to import than all of this
@@ -295,7 +295,7 @@ class SecretCandidates:
     __slots__ = ("needles", "tokens")
 
     def __init__(self, text: str, needles: Iterable[str] = ()) -> None:
-        longer = long_words(_all_words(text))
+        longer = filter_long_words(_collect_tokens(text))
         self.needles = {
             piece[start:end] for word in longer for piece in pieces_of(word) for start, end in random_parts(piece)
         }
@@ -309,7 +309,7 @@ def _found(text: str, look: SecretCandidates) -> list[TextSpan]:
     """Everything to be hidden in ``text``, in any order; spans may lie over each other."""
     if len(text) < 4:
         return []
-    low = lowered(text)
+    low = lower_ascii(text)
     signs = set(signs_in(low, text))
     # The order says which name is taken where two find the same.
     found = list(_private_keys(text)) if "-----begin" in signs else []
@@ -330,11 +330,11 @@ def _rule_for(says: int) -> str:
     return "password" if says >= PASSWORD else "secret"
 
 
-def _all_words(text: str) -> set[str]:
+def _collect_tokens(text: str) -> set[str]:
     data = text.encode("utf-8", "surrogatepass")
     words: set[str] = set()
     for at in range(0, len(data), CHUNK):
-        words |= words_in(data[max(0, at - OVERLAP) : at + CHUNK])
+        words |= split_tokens(data[max(0, at - OVERLAP) : at + CHUNK])
     return words
 
 
@@ -447,14 +447,14 @@ def _is_spared(text: str, start: int, end: int, public: list[tuple[int, int]]) -
         return True
     before = text[max(0, start - NEAR) : start].rpartition("\n")[2]
     names = "".join([sign if sign.isalnum() or sign in "_-" else " " for sign in before]).split()
-    if any(not _HASHED.isdisjoint(words_of(name)[-1:]) for name in names[-2:]) or _is_id(names[-1:]):
+    if any(not _HASHED.isdisjoint(split_name_words(name)[-1:]) for name in names[-2:]) or _is_id(names[-1:]):
         return True
     return _is_wrapped(text, start, end)
 
 
 def _is_id(names: list[str]) -> bool:
     """Whether a name says that its value is an id, and not of a secret or a session."""
-    words = words_of(names[0]) if names else []
+    words = split_name_words(names[0]) if names else []
     return words[-1:] in (["id"], ["ids"]) and not {"secret", "token", "session", "key", "sess"}.intersection(words)
 
 
@@ -513,7 +513,9 @@ def _private_keys(text: str) -> Iterator[TextSpan]:
 
 def _is_key(body: str) -> bool:
     """Whether there is a key between the marks, not just code that looks for them."""
-    return any(len(word) >= 16 and odd_share(word) > 0.3 for word in words_in(body.encode("utf-8", "surrogatepass")))
+    return any(
+        len(word) >= 16 and odd_share(word) > 0.3 for word in split_tokens(body.encode("utf-8", "surrogatepass"))
+    )
 
 
 def _key_lines(text: str, start: int, most: int) -> int:

@@ -358,7 +358,7 @@ _CODE_ROOTS = frozenset(
 )
 
 
-def words_of(name: str) -> list[str]:
+def split_name_words(name: str) -> list[str]:
     """The words of a name in any fashion, in lower case, without the digits at their ends."""
     spaced = name
     if not name.islower() and not name.isupper():
@@ -386,7 +386,7 @@ def strength(name: str) -> int:
 
 
 def _strength(name: str) -> int:
-    words = words_of(name)
+    words = split_name_words(name)
     for at in range(len(words) - 1, -1, -1):
         says = _says(words[at], words[at - 1] if at else "", name)
         if says:
@@ -417,7 +417,7 @@ def _says(word: str, before: str, name: str) -> int:
 def named_values(text: str, low: str) -> Iterator[tuple[int, int, int]]:
     """Where ``text`` has a value, worth hiding, beside a name that says what it is, and how much it says; some twice.
 
-    ``low`` is ``text`` as ``lowered`` gives it.
+    ``low`` is ``text`` as ``lower_ascii`` gives it.
     """
     for keyword in KEYWORDS:
         at = low.find(keyword)
@@ -433,7 +433,7 @@ def named_values(text: str, low: str) -> Iterator[tuple[int, int, int]]:
             at = low.find(keyword, max(end, at + 1))
 
 
-def lowered(text: str) -> str:
+def lower_ascii(text: str) -> str:
     """``text`` in lower case, sign for sign, and no letter of ASCII where there was none."""
     # Two signs become ASCII letters, one of them two signs; the wire, which sees bytes, knows neither.
     return text.lower() if text.isascii() else text.replace("\u0130", "?").replace("\u212a", "?").lower()
@@ -743,7 +743,7 @@ def is_worth_hiding(value: str, says: int, form: str, name: str) -> bool:
 
 def _is_phrase_of_secret(value: str, name: str) -> bool:
     """Whether words in quotes are called a secret, and not a token or a key, which have no spaces in them."""
-    is_secret = words_of(name)[-1:] == ["secret"]
+    is_secret = split_name_words(name)[-1:] == ["secret"]
     return is_secret and _is_phrase(value, PHRASE_MIN) and not is_placeholder(value, True, name)
 
 
@@ -770,7 +770,7 @@ def _odd_min(part: str) -> float:
 def has_random(value: str) -> bool:
     """Whether any word in ``value`` has a random part."""
     return len(value) >= WORD_MIN and any(
-        random_parts(word) for word in words_in(value.encode("utf-8", "surrogatepass"))
+        random_parts(word) for word in split_tokens(value.encode("utf-8", "surrogatepass"))
     )
 
 
@@ -805,7 +805,7 @@ def is_placeholder(value: str, is_quoted: bool, name: str) -> bool:
         return True
     if (low[0] in "/~." and "/" in low) or low[1:3] == ":\\":
         return not has_random(value)  # a path
-    return words_of(value) == words_of(name)
+    return split_name_words(value) == split_name_words(name)
 
 
 def _is_code(value: str, low: str) -> bool:
@@ -950,14 +950,14 @@ def _look(data: bytes) -> bool:
 
 
 def _look_plain(data: bytes) -> bool:
-    words = words_in(data)
-    longer = long_words(words)
+    words = split_tokens(data)
+    longer = filter_long_words(words)
     if tokens_in(longer):
         return True
     text = data.decode("utf-8", "surrogateescape")  # as redaction sees it: half of a sign may look like a blank
-    if any(random_words(longer, text)):
+    if any(find_random_words(longer, text)):
         return True
-    low = lowered(text)
+    low = lower_ascii(text)
     return (
         any(signs_in(" ".join(words).lower(), text))
         or (b"://" in data and b"@" in data and any(address_secrets(text)))
@@ -965,7 +965,7 @@ def _look_plain(data: bytes) -> bool:
     )
 
 
-def words_in(data: bytes) -> set[str]:
+def split_tokens(data: bytes) -> set[str]:
     """What stands between blanks, quotes, brackets and all but the signs that tokens are made of."""
     return set(data.translate(_AS_WORDS).decode("latin-1").split())
 
@@ -991,7 +991,7 @@ def _unicode(part: bytes, odd: bytes) -> bytes:
     return plain + part[5:]
 
 
-def long_words(words: set[str]) -> list[str]:
+def filter_long_words(words: set[str]) -> list[str]:
     """Those that could be tokens: long, with a digit or a capital in them."""
     longer = [word for word in words if len(word) >= LONG_MIN and not (word.islower() and _DIGIT_SET.isdisjoint(word))]
     # Ids and hashes are most of what is left of many texts; no rule takes one out.
@@ -1014,7 +1014,7 @@ def tokens_in(words: list[str]) -> list[str]:
     return [token for head, token in _HEADS if head in heads and token in joined]
 
 
-def random_words(words: list[str], text: str) -> Iterator[str]:
+def find_random_words(words: list[str], text: str) -> Iterator[str]:
     """The words with random parts, unless something right before says that they are hashes or pictures."""
     for word in words:
         if len(word) >= WORD_MIN:

@@ -10,10 +10,10 @@ import os
 import stat
 import time
 
-from .event_home import add_gap, put
-from .fast_primitives import now, sha256
+from .event_home import add_gap, write_event_file
+from .fast_primitives import format_now, sha256
 from .place import work_tree_of
-from .secret_removal import dropped, redacted
+from .secret_removal import drop_event, redact_event
 
 TYPE_CHECKING = False  # the module for it takes longer to import than all of these
 if TYPE_CHECKING:
@@ -112,11 +112,11 @@ def take(
         return None
     root = os.fsencode(found[0])
     memory = os.path.join(home, "hook", "seen-" + sha256(root).hexdigest()[:32])
-    paths = listed(root)
+    paths = list_tracked_files(root)
     if paths is None:
         add_gap(home, f"{around['agent']}: no snapshot: git did not list the files", dict(os.environ))
         return None
-    before, seen = remembered(memory), look(root, paths)
+    before, seen = read_last_snapshot(memory), look(root, paths)
     for words in _unseen(before or {}, seen, len(paths)):
         add_gap(home, f"{around['agent']}: {words}", dict(os.environ))
     name = None
@@ -131,7 +131,7 @@ def take(
         files, others = _parted(os.fsdecode(root), files, changed)
         if others:
             name = _keep(_event(around, BEFORE, f"{around['id']}:others", others), home)
-            around = {**around, "at": now()}
+            around = {**around, "at": format_now()}
     if files or missed:
         name = _keep({**_event(around, phase, f"{around['id']}:{phase}", files), "missed": missed}, home)
     # Last, so that a change is seen again by the next look when this one was killed before it was durable.
@@ -174,10 +174,10 @@ def _parted(
 
 
 def _keep(event: dict[str, Any], home: str) -> str:
-    data = redacted(event, home)
+    data = redact_event(event, home)
     if len(data) > EVENT_BYTES_MAX:
-        data = dropped(event, data, home, "a snapshot over the size limit")
-    return put(home, data, dict(os.environ))
+        data = drop_event(event, data, home, "a snapshot over the size limit")
+    return write_event_file(home, data, dict(os.environ))
 
 
 def look(root: bytes, paths: list[bytes]) -> FileStamps:
@@ -219,7 +219,7 @@ def _size_and_time(facts: bytes) -> list[bytes]:
     return [size, seconds + fraction.rjust(9, b"0")]
 
 
-def listed(root: bytes) -> list[bytes] | None:
+def list_tracked_files(root: bytes) -> list[bytes] | None:
     """The tracked and the new files of a work tree, as git lists them; None when git does not answer in time."""
     out = _git(root, [b"ls-files", b"-z", b"-c", b"-o", b"--exclude-standard", b"--deduplicate"])
     if out is None:
@@ -227,7 +227,7 @@ def listed(root: bytes) -> list[bytes] | None:
     return [path for path in out.split(b"\0") if path and not path.startswith(b".git/")]
 
 
-def remembered(memory: str) -> FileStamps | None:
+def read_last_snapshot(memory: str) -> FileStamps | None:
     """What the last look saw; None when there was none."""
     try:
         with open(memory, "rb") as file:

@@ -39,7 +39,7 @@ def cite_audit(
     """
     rules = rules_for(desk, coverage_min)
     reports = {name: AuditSubject.of(read_report(desk, name, stdin)) for name in names}
-    told = _told(desk, reports, rules, session)
+    told = _find_in_records(desk, reports, rules, session)
     audits = [(name, audit_of(subject, rules, told[name].found)) for name, subject in reports.items()]
     cited = sum(one.coverage.cited for _, one in audits)
     total = sum(one.coverage.total for _, one in audits)
@@ -57,7 +57,7 @@ def cite_audit(
     )
 
 
-def _told(
+def _find_in_records(
     desk: Workspace, reports: Mapping[str, AuditSubject], rules: CiteRules, session: str | None
 ) -> Mapping[str, RecordFindings]:
     """What records say of each report, or why they say nothing."""
@@ -69,9 +69,11 @@ def _told(
     except InputError:
         why = "there is no repository here"
     if why is None:
-        from custody.cite.app.records import recording  # attribution is large, and many reports lie elsewhere
+        from custody.cite.app.records import (
+            open_report_evidence,  # attribution is large, and many reports lie elsewhere
+        )
 
-        with recording(desk, session) as records:
+        with open_report_evidence(desk, session) as records:
             return {name: records.look(name, subject, rules) for name, subject in reports.items()}
     if session is not None:
         raise InputError(f"no session is named '{session}': {why}", hint="'custody log' lists the sessions")

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
-from custody.attribution.app.context import attributing
+from custody.attribution.app.context import open_attribution
 from custody.cite.app.source_numbers import last_source_number
-from custody.cite.change_findings import brought, unregistered
+from custody.cite.change_findings import find_new_findings, unregistered
 from custody.cite.codes import Finding
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject, CheckFinding
@@ -26,11 +26,11 @@ class ChangeAudit:
 
     def audit_document(self, after: bytes, before: bytes | None, *, is_report: bool) -> tuple[Finding, ...]:
         """Return the findings about a document that it did not have ``before``; None means that it is new."""
-        return brought(after, before, self._rules, is_report=is_report)
+        return find_new_findings(after, before, self._rules, is_report=is_report)
 
     def audit_message(self, text: bytes) -> tuple[Finding, ...]:
         """Return the findings about a message, which may also cite ids of this store's registry."""
-        return (*brought(text, None, self._rules, is_report=False), *unregistered(text, self._last_source))
+        return (*find_new_findings(text, None, self._rules, is_report=False), *unregistered(text, self._last_source))
 
     def audit_by_records(
         self, documents: Iterable[tuple[FileDiff, bytes]], head: CommitSha | None
@@ -44,7 +44,7 @@ class ChangeAudit:
         from custody.cite.app.records import ReportEvidence  # it loads much, and few changes have documents
 
         try:
-            with attributing(self._desk, "lineage", self._effective) as evidence:
+            with open_attribution(self._desk, "lineage", self._effective) as evidence:
                 recording = ReportEvidence(evidence, head=head, believes_claims=False)
                 for file, content in documents:
                     subject = AuditSubject.of(content)

@@ -18,8 +18,8 @@ from custody.cite.links import (
     failures_counted,
     held_until_ns,
     is_stale,
-    remembered,
-    told,
+    select_informative_checks,
+    update_link_memory,
     verdict_of,
 )
 from custody.cite.model import SourceID
@@ -80,7 +80,10 @@ class _LinkRun:
 
     def end(self) -> None:
         """See what was told, now that everything was asked."""
-        self.told = {look.url: look for look in told(one for one in self.found.values() if isinstance(one, LinkCheck))}
+        self.told = {
+            look.url: look
+            for look in select_informative_checks(one for one in self.found.values() if isinstance(one, LinkCheck))
+        }
 
     @property
     def offline(self) -> bool:
@@ -147,14 +150,16 @@ def _gathered(
         return _SelectionFacts(None, missing, 0), [
             _SelectedLink(label, url, None) for label, url in labels if url is not None
         ]
-    name, every = registry.keeper.look(lambda shelf: (getattr(shelf, "registry", None) or None, _known(shelf, wanted)))
+    name, every = registry.keeper.look(
+        lambda shelf: (getattr(shelf, "registry", None) or None, _select_sources(shelf, wanted))
+    )
     known = [one for one in every if one.url]
-    run.held = _held(known, run)
+    run.held = _list_held_hosts(known, run)
     chosen = [one for one in known if not wanted.stale or is_stale(one.memory, run.now_ns, run.rules)]
     return _SelectionFacts(name, [str(one.id) for one in every if not one.url], len(known) - len(chosen)), chosen
 
 
-def _known(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
+def _select_sources(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
     """The sources that were named, each once, or all of them."""
     if wanted.sources:
         entries = [entry_of(shelf, one) for one in wanted.sources]
@@ -164,7 +169,7 @@ def _known(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
     return [_SelectedLink(one, (source and source.url) or "", check_of(shelf, one)) for one, source in named.items()]
 
 
-def _held(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str, int]:
+def _list_held_hosts(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str, int]:
     held: dict[str, int] = {}
     for one in known:
         target, until = target_of(one.url, PUBLIC_ONLY), held_until_ns(one.memory, run.rules)
@@ -175,7 +180,7 @@ def _held(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str, int]:
 
 def _look(desk: Workspace, chosen: Sequence[_SelectedLink], run: _LinkRun, web: Web) -> None:
     """Ask; what was found out before somebody broke it off is kept."""
-    urls = list(dict.fromkeys(one.url for one in chosen if isinstance(_asked(one, run), RequestTarget)))
+    urls = list(dict.fromkeys(one.url for one in chosen if isinstance(_choose_target(one, run), RequestTarget)))
     if not urls:
         return
     desk.progress.start("checking links", len(urls))
@@ -198,7 +203,7 @@ def _remember(desk: Workspace, registry: SourceRegistry, chosen: Sequence[_Selec
         desk.talk(f"{error.message}; what was found out is shown, and not remembered")
 
 
-def _asked(one: _SelectedLink, run: _LinkRun) -> RequestTarget | Unfit | SkippedLink:
+def _choose_target(one: _SelectedLink, run: _LinkRun) -> RequestTarget | Unfit | SkippedLink:
     """What is asked for an address, or why it is not."""
     target = target_of(one.url, PUBLIC_ONLY)
     if isinstance(target, RequestTarget) and run.now_ns < run.held.get(target.host, 0):
@@ -207,7 +212,7 @@ def _asked(one: _SelectedLink, run: _LinkRun) -> RequestTarget | Unfit | Skipped
 
 
 def _shown(one: _SelectedLink, run: _LinkRun, *, network: bool) -> CiteLink:
-    asked = _asked(one, run)
+    asked = _choose_target(one, run)
     found = run.found.get(one.url) if isinstance(asked, RequestTarget) else asked
     memory, verdict, why = _known_of(one, found, run)
     if not why:
@@ -249,5 +254,5 @@ def _after(
     """Memory and verdict after a look; a failure that does not count leaves both, and is no better than unreachable."""
     if look.answer in FAILURES and look.url not in run.told:
         return one.memory, LinkVerdict.GONE if before is LinkVerdict.GONE else LinkVerdict.UNREACHABLE
-    memory = remembered(one.memory, look, run.now_ns)
+    memory = update_link_memory(one.memory, look, run.now_ns)
     return memory, verdict_of(memory, run.rules)

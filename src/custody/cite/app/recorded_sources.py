@@ -88,7 +88,7 @@ def stamp_of(seen: ObservedView[SourceAccess | Source]) -> Stamp:
     return Stamp(id=f"source-{seq}", at_ns=seen.record.entry.at_ns)
 
 
-def decided(told: Sequence[RecordedSource], shelf: Shelf) -> list[RegistryChange]:
+def plan_registrations(told: Sequence[RecordedSource], shelf: Shelf) -> list[RegistryChange]:
     """What happens when these are registered one after the other; what is known changes nothing."""
     staged = StagedShelf(shelf)
     made: list[RegistryChange] = []

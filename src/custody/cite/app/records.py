@@ -12,7 +12,7 @@ from functools import cached_property
 
 from custody.attribution import Grade
 from custody.attribution.app.blame import class_of
-from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.cite.app.registry_stores import InStore
 from custody.cite.app.report_file import STDIN
@@ -60,11 +60,11 @@ _ISSUE = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/(\d{1,9
 
 
 @contextmanager
-def recording(desk: Workspace, session: str | None = None) -> Iterator["ReportEvidence"]:
+def open_report_evidence(desk: Workspace, session: str | None = None) -> Iterator["ReportEvidence"]:
     """A look at reports through the records of this repository, or of one session; something must be recorded here."""
     # Sources that were read and have no number yet get one now, so that any session's readings can be asked for.
     InStore(desk).look(lambda _shelf: None)
-    with attributing(desk, "lineage") as evidence:
+    with open_attribution(desk, "lineage") as evidence:
         yield ReportEvidence(evidence, session)
         evidence.save()
 

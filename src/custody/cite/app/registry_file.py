@@ -14,7 +14,7 @@ from pathlib import Path
 
 from custody.cite.event_fold import apply
 from custody.cite.events import RegistryChange
-from custody.cite.queries.registry_codec import happened, payload_of
+from custody.cite.queries.registry_codec import decode_registry_event, payload_of
 from custody.cite.shelf import MemoryShelf, Shelf
 from custody.core.errors import InputError, StoreError
 from custody.core.wire.canonical import dump, parse
@@ -118,7 +118,7 @@ class SourceFile:
         if not line.strip():
             return
         try:
-            event = happened(parse(line))
+            event = decode_registry_event(parse(line))
         except InputError as error:
             self._warn(f"line {self._lines} of '{self.path}' cannot be read and is passed over: {error.message}")
             return

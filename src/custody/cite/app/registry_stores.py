@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from custody.cite.app.recorded_sources import RecordedSource, decided, pages, source_in, stamp_of
+from custody.cite.app.recorded_sources import RecordedSource, pages, plan_registrations, source_in, stamp_of
 from custody.cite.app.registry_file import SourceFile
 from custody.cite.event_fold import apply
 from custody.cite.events import RegistryChange
@@ -21,14 +21,14 @@ from custody.cite.model import ResearchSource
 from custody.cite.queries.registry import RegistryTables
 from custody.cite.queries.registry_codec import payload_of
 from custody.cite.shelf import MemoryShelf, Shelf
-from custody.cite.source_merge import cleaned
+from custody.cite.source_merge import clean_source
 from custody.cite.works import PAGE
 from custody.core.errors import InputError
 from custody.core.ids import EventId
 from custody.core.views import Reading, Source, SourceAccess
 from custody.core.wire.arrival import Arrival, arrival_from
 from custody.core.wire.canonical import Json
-from custody.intake.redaction import key_for, redacted
+from custody.intake.redaction import key_for, redact_event_payload
 from custody.store import ObservedView, Store, StoreUnwritable
 from custody.workspace.workspace import Workspace
 
@@ -129,7 +129,7 @@ class InStore:
 
     def safe(self, source: ResearchSource) -> tuple[ResearchSource, SourceKeys | None]:
         """Without its secrets. Addresses that differ only in a secret stay apart by a hash under this machine's key."""
-        whole = cleaned(source)
+        whole = clean_source(source)
         fields: dict[str, Json] = {name: getattr(whole, name) for name in _TEXTS}
         fields["metadata"] = dict(whole.metadata)
         clean = self._redacted(fields)
@@ -153,7 +153,7 @@ class InStore:
         own = store.own()
         for page in () if own is None else pages(store, own):
             told = [one for seen in page.seen if (one := self._told(seen)) is not None]
-            self._append(store, partial(decided, told))
+            self._append(store, partial(plan_registrations, told))
             RegistryTables(store).set_adopted(page.store, page.until)
 
     def _told(self, seen: ObservedView[SourceAccess | Source]) -> RecordedSource | None:
@@ -178,10 +178,12 @@ class InStore:
         return SourceKeys(f"url:{page}", page, None if whole.work is None or whole.work[0] == PAGE else whole.work)
 
     def _arrival(self, event: RegistryChange) -> Arrival:
-        return arrival_from(EventId(f"registry-{self._desk.token()}"), redacted(payload_of(event), self._key))
+        return arrival_from(
+            EventId(f"registry-{self._desk.token()}"), redact_event_payload(payload_of(event), self._key)
+        )
 
     def _redacted(self, fields: dict[str, Json]) -> dict[str, Json]:
-        clean = redacted(fields, self._key)
+        clean = redact_event_payload(fields, self._key)
         clean.pop("redacted", None)
         return clean
 

@@ -53,7 +53,7 @@ def cite_contract(desk: Workspace, ids: Sequence[str], *, context: bool = False)
     """The contract for all sources of the registry, or for these; or what those who gather are told of them."""
     registry = SourceRegistry(InStore(desk))
     if ids:
-        found = [_known(registry, source_id) for source_id in dict.fromkeys(ids)]
+        found = [_require_source(registry, source_id) for source_id in dict.fromkeys(ids)]
         sources = list({source.source_id: source for source in found}.values())
     else:
         sources = [source for _, source in registry.all()]
@@ -66,7 +66,7 @@ def cite_contract(desk: Workspace, ids: Sequence[str], *, context: bool = False)
     )
 
 
-def _known(registry: SourceRegistry, source_id: str) -> ResearchSource:
+def _require_source(registry: SourceRegistry, source_id: str) -> ResearchSource:
     source = registry.get(source_id)
     if source is None:
         raise UnknownSource(source_id)

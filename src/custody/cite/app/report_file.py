@@ -7,8 +7,8 @@ from pathlib import Path
 
 from custody.cite.rules import CiteRules
 from custody.core.errors import InputError
-from custody.workspace.atomic_file import written_whole
-from custody.workspace.rules_in_force import loaded, read_rules
+from custody.workspace.atomic_file import open_atomic
+from custody.workspace.rules_in_force import load_rules, read_rules
 from custody.workspace.workspace import Workspace
 
 STDIN = "-"
@@ -28,7 +28,7 @@ def _in_force(desk: Workspace) -> CiteRules:
     except InputError:
         # A report may lie anywhere: without a repository there are no rules of one.
         return read_rules(lambda _path: None, os.environ)[0].of(CiteRules)
-    return loaded(desk)[0].of(CiteRules)
+    return load_rules(desk)[0].of(CiteRules)
 
 
 def read_report(desk: Workspace, name: str, stdin: bytes) -> bytes:
@@ -51,7 +51,7 @@ def read_report(desk: Workspace, name: str, stdin: bytes) -> bytes:
 def write_report(path: Path, data: bytes) -> None:
     """Put ``data`` in a file that keeps its mode, whole or not at all; a link's target is what is written."""
     place = path.resolve()
-    with written_whole(place, named=path) as out:
+    with open_atomic(place, named=path) as out:
         if place.exists():
             os.fchmod(out.fileno(), stat.S_IMODE(place.stat().st_mode))
         out.write(data)

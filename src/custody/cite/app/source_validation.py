@@ -11,7 +11,7 @@ from custody.cite.model import VALIDATION_STATE, ResearchSource, SourceError, So
 from custody.cite.repository import AbstractSourceRepository
 from custody.cite.rules import CiteRules
 from custody.cite.salvage import SalvagedSource, salvaged
-from custody.intake.redaction import redacted
+from custody.intake.redaction import redact_event_payload
 from custody.workspace.clock import now_ns
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ class SourceValidationPipeline:
 
     async def validate_many(self, raw_sources: Iterable[Mapping[str, Any]]) -> list[SourceIdentity | None]:
         """The same for many, a bounded number at once; ids follow the order of the sources, not of the answers."""
-        from custody.cite.web import gathered
+        from custody.cite.web import gather_calls
 
-        validated = await gathered([self._validated(raw) for raw in raw_sources])
+        validated = await gather_calls([self._validated(raw) for raw in raw_sources])
         return [await self._register(one) for one in validated]
 
     async def aclose(self) -> None:
@@ -112,7 +112,7 @@ class SourceValidationPipeline:
 
 def _safe(text: str) -> str:
     """A text without its secrets, as a log may hold it; no mark of them is kept, so any key will do."""
-    return str(redacted({"text": text}, lambda: bytes(32))["text"])
+    return str(redact_event_payload({"text": text}, lambda: bytes(32))["text"])
 
 
 def _problem(found: LinkOutcome) -> str | None:

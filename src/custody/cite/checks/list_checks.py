@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from custody.cite.codes import CitationCode
 from custody.cite.document import Label, ListEntry
 from custody.cite.rules import CiteRules
-from custody.cite.subject import AuditSubject, CheckFinding, brief, named
+from custody.cite.subject import AuditSubject, CheckFinding, brief, name_entry
 from custody.cite.urls import key_of, url_key
 
 _NO_PAGE = re.compile(r"\s*(javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
@@ -39,7 +39,7 @@ def never_cited(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFindi
                 linked = _linked_keys(subject)
             if entry.url is not None and url_key(entry.url) in linked:
                 continue
-        yield CheckFinding(CitationCode.UNUSED, entry.start, f"{named(entry)} is listed and never cited")
+        yield CheckFinding(CitationCode.UNUSED, entry.start, f"{name_entry(entry)} is listed and never cited")
 
 
 def _linked_keys(subject: AuditSubject) -> set[str | None]:
@@ -57,7 +57,9 @@ def listed_twice(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFind
             continue
         other = first.setdefault(key, entry)
         if other.label != entry.label:
-            yield CheckFinding(CitationCode.TWICE, entry.start, f"{named(entry)} is the same source as {named(other)}")
+            yield CheckFinding(
+                CitationCode.TWICE, entry.start, f"{name_entry(entry)} is the same source as {name_entry(other)}"
+            )
 
 
 def _identity(subject: AuditSubject, entry: ListEntry) -> str | None:
@@ -73,7 +75,7 @@ def same_label(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFindin
     first: dict[Label, ListEntry] = {}
     for entry in subject.listing.entries:
         if entry.label is not None and first.setdefault(entry.label, entry) is not entry:
-            yield CheckFinding(CitationCode.CLASH, entry.start, f"{named(entry)} stands for two sources")
+            yield CheckFinding(CitationCode.CLASH, entry.start, f"{name_entry(entry)} stands for two sources")
 
 
 def bare_domain(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:
@@ -81,7 +83,9 @@ def bare_domain(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFindi
     for entry in subject.listing.entries:
         if _is_domain(subject, entry):
             yield CheckFinding(
-                CitationCode.DOMAIN, entry.start, f"{named(entry)} names only a site: {brief(entry.url or entry.title)}"
+                CitationCode.DOMAIN,
+                entry.start,
+                f"{name_entry(entry)} names only a site: {brief(entry.url or entry.title)}",
             )
 
 
@@ -101,7 +105,9 @@ def no_page(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:
     """Addresses of sources and of links that lead to no page."""
     for entry in subject.listing.entries:
         if entry.url is not None and (match := _NO_PAGE.match(entry.url)):
-            yield CheckFinding(CitationCode.SCHEME, entry.start, f"{named(entry)} has a {match[1].lower()}: address")
+            yield CheckFinding(
+                CitationCode.SCHEME, entry.start, f"{name_entry(entry)} has a {match[1].lower()}: address"
+            )
     for link in subject.layout.links:
         if (match := _NO_PAGE.match(link.url)) and not link.image and not subject.in_list(link.start):
             yield CheckFinding(CitationCode.SCHEME, link.start, f"a link has a {match[1].lower()}: address")
@@ -111,4 +117,4 @@ def says_nothing(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFind
     """Entries without title and address."""
     for entry in subject.listing.entries:
         if not entry.title and entry.url is None and entry.plain:
-            yield CheckFinding(CitationCode.EMPTY, entry.start, f"{named(entry)} has neither title nor address")
+            yield CheckFinding(CitationCode.EMPTY, entry.start, f"{name_entry(entry)} has neither title nor address")

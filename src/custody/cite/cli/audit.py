@@ -10,7 +10,7 @@ from custody import __version__
 from custody.cite.app.audit import audit_sarif, cite_audit, remedy_of
 from custody.cite.wire.audit import CiteAuditReport, CiteFile
 from custody.core.errors import EXIT, InputError, Outcome
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 STDIN = "-"
 
@@ -61,14 +61,14 @@ def audit(
     if sarif and as_json:
         raise InputError("--sarif and --json are two shapes of one answer", hint="give one of them")
     stdin = sys.stdin.buffer.read() if STDIN in files else b""
-    report = cite_audit(the_desk(ctx), files, stdin, coverage_min=coverage_min, session=session)
+    report = cite_audit(open_workspace(ctx), files, stdin, coverage_min=coverage_min, session=session)
     if sarif:
         click.echo(audit_sarif(report, __version__))
         return EXIT[Outcome(report.outcome)]
-    return answer(report, "\n".join(_words(report)), as_json=as_json)
+    return answer(report, "\n".join(_render_audit(report)), as_json=as_json)
 
 
-def _words(report: CiteAuditReport) -> Iterator[str]:
+def _render_audit(report: CiteAuditReport) -> Iterator[str]:
     for one in report.findings:
         yield f"{one.file}:{one.line}:{one.column}: {one.code} {one.message}"
     for code in dict.fromkeys(one.code for one in report.findings):

@@ -1,4 +1,4 @@
-"""``custody cite context``, ``near`` and ``search``: many sources, for agents and for finding again."""
+"""``custody cite context``, ``find_near_copies`` and ``search``: many sources, for agents and for finding again."""
 
 import sys
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from custody.cite.app.context import cite_context, cite_near, cite_search, cite_
 from custody.cite.wire.context import CiteNearReport, CiteSearchReport
 from custody.core.errors import InputError
 from custody.core.wire.report import Report
-from custody.terminal.frame import answer, json_option, printable, say, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace, printable, say
 
 STDIN = "-"
 HITS = 5
@@ -41,7 +41,7 @@ def context(
       custody cite context --json | jq '.sources[] | select(.level == 0) | .id'
       custody cite context --restore S3
     """
-    desk = the_desk(ctx)
+    desk = open_workspace(ctx)
     if restore is not None:
         if budget is not None or objectives:
             raise InputError("--restore gives one source whole", hint="leave --budget and --objective out")
@@ -51,7 +51,7 @@ def context(
         return _text(said, said.text or "", as_json=as_json)
     report = cite_context(desk, budget=budget, objectives=objectives)
     if report.left_out and not as_json:
-        say(f"{len(report.left_out):,} source(s) did not fit: {_some(report.left_out)}")
+        say(f"{len(report.left_out):,} source(s) did not fit: {_format_ids(report.left_out)}")
     return _text(report, report.context, as_json=as_json)
 
 
@@ -68,7 +68,7 @@ def context(
 @click.option("--least", type=click.FloatRange(0, 1), help="How near, from 0 to 1; each way has its own usual bound.")
 @json_option
 @click.pass_context
-def near(
+def find_near_copies(
     ctx: click.Context,
     source_id: str | None,
     *,
@@ -91,8 +91,8 @@ def near(
     if source_id is not None and file is not None:
         raise InputError("an id and a file are two questions", hint="give one of them")
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
-    report = cite_near(the_desk(ctx), source_id, file=file, stdin=stdin, way=way, least=least)
-    return answer(report, "\n".join(_near_words(report)), as_json=as_json)
+    report = cite_near(open_workspace(ctx), source_id, file=file, stdin=stdin, way=way, least=least)
+    return answer(report, "\n".join(_render_near_copies(report)), as_json=as_json)
 
 
 @click.command("search")
@@ -110,8 +110,8 @@ def search(ctx: click.Context, words: tuple[str, ...], *, most: int, as_json: bo
       custody cite search revalidation of shared caches
       custody cite search "price of mackerel" --most 1 --json
     """
-    report = cite_search(the_desk(ctx), " ".join(words), most=most)
-    return answer(report, "\n".join(_search_words(report)), as_json=as_json)
+    report = cite_search(open_workspace(ctx), " ".join(words), most=most)
+    return answer(report, "\n".join(_render_search(report)), as_json=as_json)
 
 
 def _text(report: Report, text: str, *, as_json: bool) -> int:
@@ -125,7 +125,7 @@ def _text(report: Report, text: str, *, as_json: bool) -> int:
     return 0
 
 
-def _near_words(report: CiteNearReport) -> Iterator[str]:
+def _render_near_copies(report: CiteNearReport) -> Iterator[str]:
     for pair in report.pairs:
         yield f"{pair.one}  {pair.other}  {pair.nearness:.0%}"
     if not report.pairs:
@@ -134,16 +134,18 @@ def _near_words(report: CiteNearReport) -> Iterator[str]:
         yield f"{len(report.without_text):,} source(s) without text could not be compared"
 
 
-def _search_words(report: CiteSearchReport) -> Iterator[str]:
+def _render_search(report: CiteSearchReport) -> Iterator[str]:
     for hit in report.hits:
         yield f"{hit.id}  {hit.title or '-'}  {hit.url or '-'}  {hit.likeness:.2f}"
     if not report.hits:
         yield f"none of {report.searched:,} source(s) speaks of it"
 
 
-def _some(ids: list[str]) -> str:
+def _format_ids(ids: list[str]) -> str:
     more = f" and {len(ids) - SHOWN_MAX:,} more" if len(ids) > SHOWN_MAX else ""
     return ", ".join(ids[:SHOWN_MAX]) + more
 
 
-VERBS: MappingProxyType[str, click.Command] = MappingProxyType({"context": context, "near": near, "search": search})
+VERBS: MappingProxyType[str, click.Command] = MappingProxyType(
+    {"context": context, "near": find_near_copies, "search": search}
+)

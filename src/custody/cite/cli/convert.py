@@ -8,7 +8,7 @@ import click
 from custody.cite.app.convert import cite_convert, cite_export
 from custody.cite.wire.audit import CiteConvertReport, TargetName
 from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, say, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace, say
 
 STDIN = "-"
 SHOWN_MAX = 10
@@ -43,14 +43,14 @@ def convert(ctx: click.Context, file: str, *, to: TargetName, output: str | None
     if as_json and output is None and not in_place:
         raise InputError("--json prints a report, so the text needs a file", hint="add --output FILE or --in-place")
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
-    report, text = cite_convert(the_desk(ctx), file, to, stdin, output=output, in_place=in_place)
+    report, text = cite_convert(open_workspace(ctx), file, to, stdin, output=output, in_place=in_place)
     if output is None and not in_place:
         sys.stdout.buffer.write(text)
         _tell_left(report)
         return 0
     if not as_json:
         _tell_left(report)
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _render_conversion(report), as_json=as_json)
 
 
 @click.command("export")
@@ -69,13 +69,13 @@ def export(ctx: click.Context, file: str, *, csl: bool, output: str | None) -> i
     if not csl:
         raise InputError("no shape was named for the export", hint="add --csl")
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
-    made = cite_export(the_desk(ctx), file, stdin, output=output)
+    made = cite_export(open_workspace(ctx), file, stdin, output=output)
     if output is None or output == "-":
         sys.stdout.buffer.write(made)
     return 0
 
 
-def _words(report: CiteConvertReport) -> str:
+def _render_conversion(report: CiteConvertReport) -> str:
     if not report.written:
         return f"'{report.file}' is as it was: there was nothing to change"
     return f"wrote '{report.path}' with {report.sources} source(s), {report.changes} place(s) changed"

@@ -9,7 +9,7 @@ import click
 
 from custody.cite.app.links import LinkSelection, cite_check_links
 from custody.cite.wire.links import CiteLink, CiteLinksReport
-from custody.terminal.frame import answer, json_option, say, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace, say
 
 STDIN = "-"
 ORDER = ("gone", "unreachable", "moved", "blocked", "alive")
@@ -50,15 +50,15 @@ def check_links(  # noqa: PLR0913 - one argument for each option
     """
     wanted = LinkSelection(sources=sources, all=every, stale=stale, file=file)
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
-    report = cite_check_links(the_desk(ctx), wanted, stdin, network=network)
-    status = answer(report, "\n".join(_words(report)), as_json=as_json)
+    report = cite_check_links(open_workspace(ctx), wanted, stdin, network=network)
+    status = answer(report, "\n".join(_render_links(report)), as_json=as_json)
     _tell(report)
     if report.stopped:
         raise click.Abort
     return status
 
 
-def _words(report: CiteLinksReport) -> Iterator[str]:
+def _render_links(report: CiteLinksReport) -> Iterator[str]:
     width = max((len(link.id or "-") for link in report.links), default=0)
     for link in report.links:
         word = (link.verdict or "-") if report.network else ("would ask" if link.asks else "not asked")

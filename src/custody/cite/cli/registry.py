@@ -17,7 +17,7 @@ from custody.cite.wire.registry import (
     ReadingReport,
 )
 from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 TITLE_SIGNS_MAX = 60
 EXCERPT_SIGNS_MAX = 100
@@ -72,8 +72,8 @@ def add(  # noqa: PLR0913 - one argument for each option
         source_type=source_type,
         metadata={"year": year, "snippet": snippet, "doi": doi, "isbn": isbn},
     )
-    report = cite_add(the_desk(ctx), said)
-    return answer(report, "\n".join(_add_words(report)), as_json=as_json)
+    report = cite_add(open_workspace(ctx), said)
+    return answer(report, "\n".join(_render_addition(report)), as_json=as_json)
 
 
 @click.command("list")
@@ -87,8 +87,8 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
       custody cite list
       custody cite list --json | jq -r '.sources[] | [.id, .url] | @tsv'
     """
-    report = cite_list(the_desk(ctx))
-    return answer(report, "\n".join(_list_words(report)), as_json=as_json)
+    report = cite_list(open_workspace(ctx))
+    return answer(report, "\n".join(_render_list(report)), as_json=as_json)
 
 
 @click.command("show")
@@ -105,8 +105,8 @@ def show(ctx: click.Context, source_id: str, *, as_json: bool) -> int:
       custody cite show S3
       custody cite show S3 --json | jq .merges
     """
-    report = cite_show(the_desk(ctx), source_id)
-    return answer(report, "\n".join(_show_words(report)), as_json=as_json)
+    report = cite_show(open_workspace(ctx), source_id)
+    return answer(report, "\n".join(_render_source(report)), as_json=as_json)
 
 
 @click.command("merge")
@@ -125,8 +125,8 @@ def merge(ctx: click.Context, kept: str, absorbed: str, *, reason: str | None, a
     Examples:
       custody cite merge S3 S7 --reason "the preprint of the same paper"
     """
-    report = cite_merge(the_desk(ctx), kept, absorbed, reason=reason)
-    return answer(report, "\n".join(_merge_words(report)), as_json=as_json)
+    report = cite_merge(open_workspace(ctx), kept, absorbed, reason=reason)
+    return answer(report, "\n".join(_render_merge(report)), as_json=as_json)
 
 
 @click.command("unmerge")
@@ -148,8 +148,8 @@ def unmerge(ctx: click.Context, source_id: str, *, url: str | None, reason: str 
     """
     if reason is not None and not reason.strip():
         raise InputError("the reason is empty", hint="leave it out, or say why they are not the same")
-    report = cite_unmerge(the_desk(ctx), source_id, url=url, reason=reason or "")
-    return answer(report, "\n".join(_merge_words(report)), as_json=as_json)
+    report = cite_unmerge(open_workspace(ctx), source_id, url=url, reason=reason or "")
+    return answer(report, "\n".join(_render_merge(report)), as_json=as_json)
 
 
 VERBS: MappingProxyType[str, click.Command] = MappingProxyType(
@@ -157,12 +157,12 @@ VERBS: MappingProxyType[str, click.Command] = MappingProxyType(
 )
 
 
-def _add_words(report: CiteAddReport) -> Iterator[str]:
+def _render_addition(report: CiteAddReport) -> Iterator[str]:
     yield f"{_line(report.source)}  ({'new' if report.new else 'known'})"
-    yield from _suggestion_words(report.suggestions)
+    yield from _render_suggestions(report.suggestions)
 
 
-def _list_words(report: CiteListReport) -> Iterator[str]:
+def _render_list(report: CiteListReport) -> Iterator[str]:
     if not report.sources and not report.lost:
         yield "no source is registered"
     width = max((len(source.id) for source in report.sources), default=0)
@@ -173,7 +173,7 @@ def _list_words(report: CiteListReport) -> Iterator[str]:
         yield f"of {', '.join(report.lost)} nothing is left: it was erased"
 
 
-def _show_words(report: CiteShowReport) -> Iterator[str]:
+def _render_source(report: CiteShowReport) -> Iterator[str]:
     source = report.source
     yield _line(source)
     facts = {
@@ -199,16 +199,16 @@ def _show_words(report: CiteShowReport) -> Iterator[str]:
     if len(report.readings) > READINGS_SHOWN_MAX:
         yield f"  read       {len(report.readings) - READINGS_SHOWN_MAX:,} time(s) more, before"
     yield from (f'  excerpt    "{_cut(one.text or "(erased)")}"' for one in report.excerpts)
-    yield from _suggestion_words(report.suggestions)
+    yield from _render_suggestions(report.suggestions)
 
 
-def _merge_words(report: CiteMergeReport) -> Iterator[str]:
+def _render_merge(report: CiteMergeReport) -> Iterator[str]:
     for source in report.sources:
         also = f"  (also {', '.join(source.aliases)})" if source.aliases else ""
         yield f"{_line(source)}{also}"
 
 
-def _suggestion_words(suggestions: list[CiteSuggestion]) -> Iterator[str]:
+def _render_suggestions(suggestions: list[CiteSuggestion]) -> Iterator[str]:
     yield from (f"  perhaps the same as {one.id}: {one.why}" for one in suggestions)
 
 

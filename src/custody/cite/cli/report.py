@@ -11,7 +11,7 @@ import click
 from custody.cite.app.report import cite_contract, cite_report
 from custody.cite.wire.writing import CiteReportReport, ReportSource
 from custody.core.errors import EXIT, InputError, Outcome
-from custody.terminal.frame import answer, json_option, printable, say, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace, printable, say
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -39,7 +39,7 @@ def report(ctx: click.Context, file: str, *, as_json: bool) -> int:
       custody cite report saved.md --json | jq .quality_metrics
     """
     stdin = sys.stdin.buffer.read() if file == STDIN else b""
-    found, body = cite_report(the_desk(ctx), file, stdin)
+    found, body = cite_report(open_workspace(ctx), file, stdin)
     if found.beside == "of another text":
         say(f"what is kept beside '{file}' is of another text: the report was changed since, its metrics are not shown")
     if as_json:
@@ -69,7 +69,7 @@ def contract(ctx: click.Context, ids: tuple[str, ...], *, context: bool, as_json
       custody cite contract S1 S4 > contract.txt
       custody cite contract --context
     """
-    made = cite_contract(the_desk(ctx), ids, context=context)
+    made = cite_contract(open_workspace(ctx), ids, context=context)
     return answer(made, made.text.rstrip("\n"), as_json=as_json)
 
 

@@ -14,7 +14,7 @@ from custody.core.record import ChainTip, Record
 from custody.core.wire.arrival import CONTINUES, REGISTRY
 from custody.core.wire.canonical import Json
 from custody.store import DerivedTables, Store
-from custody.store.tables import PAGE, batched, integer, key_digest, raw
+from custody.store.tables import PAGE, integer, key_digest, raw, split_batches
 
 if TYPE_CHECKING:
     from custody.cite.events import SourceLost
@@ -130,7 +130,7 @@ class RegistryTables(DerivedTables):
 
     def _replay(self, registry: StoreId, store: StoreId, after: int, until: int | None) -> None:
         """Let the records of a chain, from behind ``after`` up to ``until``, happen to a registry."""
-        for records in batched(self._records(store, after, until)):
+        for records in split_batches(self._records(store, after, until)):
             shelf = self.shelf(registry)
             for record, payload in zip(records, self._tables.payloads(records).values(), strict=True):
                 _let_happen(shelf, record, payload)
@@ -177,11 +177,11 @@ _INTO = msgspec.json.Decoder(_Into)
 def _let_happen(shelf: "TableShelf", record: Record, payload: Json) -> None:
     """What a record says; one that was erased still says which number was given."""
     from custody.cite.event_fold import apply
-    from custody.cite.queries.registry_codec import happened
+    from custody.cite.queries.registry_codec import decode_registry_event
 
     shelf.ref = record.ref
     try:
-        event = _lost(record) if payload is None else happened(payload)
+        event = _lost(record) if payload is None else decode_registry_event(payload)
     except InputError:
         event = _lost(record)  # a copied chain may hold what this version cannot read; doctor counts these
     if event is not None:

@@ -51,7 +51,7 @@ def payload_of(event: Happened) -> dict[str, Json]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def happened(payload: Json) -> Happened:
+def decode_registry_event(payload: Json) -> Happened:
     """The event that a payload tells of, or an ``InputError`` that says what is missing from it."""
     said = event_from(payload)
     if not isinstance(said, RegistryEvent):
@@ -64,7 +64,7 @@ def happened(payload: Json) -> Happened:
 
 def registry_views(payload: Json) -> tuple[View, ...]:
     """No view of its own; an ``InputError`` when it is no event of a registry."""
-    happened(payload)
+    decode_registry_event(payload)
     return ()
 
 
@@ -72,7 +72,7 @@ class _MissingPart(Exception):
     """A part that an event of its kind must have."""
 
 
-def _given(name: str, value: Any) -> Any:
+def _require_part(name: str, value: Any) -> Any:
     if value is None:
         raise _MissingPart(name)
     return value
@@ -101,12 +101,12 @@ def _write_registered(event: SourceRegistration) -> tuple[str, dict[str, Json]]:
 
 
 def _read_registered(said: RegistryEvent, stamp: Stamp) -> SourceRegistration:
-    source: SourceDescription = _given("source", said.source)
-    keys: RegistrationKeys = _given("keys", said.keys)
+    source: SourceDescription = _require_part("source", said.source)
+    keys: RegistrationKeys = _require_part("keys", said.keys)
     return SourceRegistration(
         stamp=stamp,
         number=said.number,
-        how=RegistrationReason(_given("how", said.how)),
+        how=RegistrationReason(_require_part("how", said.how)),
         keys=SourceKeys(keys.canonical, keys.url, None if keys.work is None else (keys.work.kind, keys.work.id)),
         source=ResearchSource(
             title=source.title,
@@ -136,8 +136,8 @@ def _read_merged(said: RegistryEvent, stamp: Stamp) -> SourceMergeEvent:
     return SourceMergeEvent(
         stamp=stamp,
         number=said.number,
-        absorbed=_given("other", said.other),
-        how=RegistrationReason(_given("how", said.how)),
+        absorbed=_require_part("other", said.other),
+        how=RegistrationReason(_require_part("how", said.how)),
         reason=said.reason or "",
         keys=tuple(said.by_keys),
     )
@@ -149,7 +149,7 @@ def _write_unmerged(event: MergeReversal) -> tuple[str, dict[str, Json]]:
 
 def _read_unmerged(said: RegistryEvent, stamp: Stamp) -> MergeReversal:
     return MergeReversal(
-        stamp=stamp, number=said.number, absorbed=_given("other", said.other), reason=said.reason or ""
+        stamp=stamp, number=said.number, absorbed=_require_part("other", said.other), reason=said.reason or ""
     )
 
 
@@ -161,8 +161,8 @@ def _read_parted(said: RegistryEvent, stamp: Stamp) -> AddressSplit:
     return AddressSplit(
         stamp=stamp,
         number=said.number,
-        of=_given("other", said.other),
-        spelling=_given("spelling", said.spelling),
+        of=_require_part("other", said.other),
+        spelling=_require_part("spelling", said.spelling),
         reason=said.reason or "",
     )
 
@@ -176,7 +176,7 @@ def _read_excerpted(said: RegistryEvent, stamp: Stamp) -> ExcerptEvent:
     return ExcerptEvent(
         stamp=stamp,
         number=said.number,
-        digest=_given("content", said.content),
+        digest=_require_part("content", said.content),
         text=said.text if isinstance(said.text, str) else None,
         span=None if said.span is None else (said.span.first, said.span.last),
     )
@@ -190,7 +190,7 @@ def _read_read(said: RegistryEvent, stamp: Stamp) -> SourceReading:
     return SourceReading(
         stamp=stamp,
         number=said.number,
-        reading=Reading(_given("reading", said.reading)),
+        reading=Reading(_require_part("reading", said.reading)),
         session=said.session,
         call=said.call,
     )
@@ -204,8 +204,8 @@ def _read_used(said: RegistryEvent, stamp: Stamp) -> SourceUsage:
     return SourceUsage(
         stamp=stamp,
         number=said.number,
-        kind=_given("artifact_type", said.artifact_type),
-        artifact=_given("artifact", said.artifact),
+        kind=_require_part("artifact_type", said.artifact_type),
+        artifact=_require_part("artifact", said.artifact),
     )
 
 
@@ -223,8 +223,8 @@ def _write_checked(event: LinkCheckEvent) -> tuple[str, dict[str, Json]]:
 
 def _read_checked(said: RegistryEvent, stamp: Stamp) -> LinkCheckEvent:
     look = LinkCheck(
-        url=_given("spelling", said.spelling),
-        answer=LinkAnswer(_given("answer", said.answer)),
+        url=_require_part("spelling", said.spelling),
+        answer=LinkAnswer(_require_part("answer", said.answer)),
         why=said.reason or "",
         status=said.status,
         location=said.location,

@@ -9,12 +9,12 @@ from custody.cite.events import ExcerptEvent, SourceReading
 from custody.cite.events import RegistryChange as Happened
 from custody.cite.links import LinkMemory
 from custody.cite.model import ArtifactType
-from custody.cite.queries.registry_codec import happened
+from custody.cite.queries.registry_codec import decode_registry_event
 from custody.cite.shelf import HINTED_MAX, ShelfEntry
 from custody.core.errors import InputError
 from custody.core.ids import RecordRef, Seq, StoreId
 from custody.store.db import DamagedStoreError, Db, Row, SqlValue
-from custody.store.tables import PAGE, Tables, batched, integer, key_digest, raw
+from custody.store.tables import PAGE, Tables, integer, key_digest, raw, split_batches
 
 T = TypeVar("T")
 NO_SPAN = -1
@@ -156,10 +156,10 @@ class TableShelf:
             (self.registry, number),
         )
         found = (self._tables.record(RecordRef(StoreId(str(store)), Seq(integer(seq)))) for store, seq in rows)
-        for records in batched(record for record in found if record is not None):
+        for records in split_batches(record for record in found if record is not None):
             for payload in self._tables.payloads(records).values():
                 if payload is not None:
-                    yield happened(payload)
+                    yield decode_registry_event(payload)
 
 
 def _kind(value: SqlValue) -> Any:

@@ -6,7 +6,7 @@ from the environment. It touches no file but the system's certificates.
 """
 
 from custody.cite.web.backend import Dial
-from custody.cite.web.batch import gathered, look_at, look_at_all
+from custody.cite.web.batch import gather_calls, look_at, look_at_all
 from custody.cite.web.errors import Forbidden, NoSuchName
 from custody.cite.web.request import LinkChecker
 from custody.cite.web.resolver import Resolver
@@ -18,7 +18,7 @@ __all__ = [
     "LinkChecker",
     "NoSuchName",
     "Resolver",
-    "gathered",
+    "gather_calls",
     "guarded_client",
     "look_at",
     "look_at_all",

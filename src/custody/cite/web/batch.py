@@ -23,7 +23,7 @@ async def look_at(checker: LinkChecker, urls: Sequence[str], tell: Callable[[Lin
             group.create_task(one(url))
 
 
-async def gathered(calls: Sequence[Awaitable[T]]) -> list[T]:
+async def gather_calls(calls: Sequence[Awaitable[T]]) -> list[T]:
     """What each call gives, in their order; they run side by side."""
     return await asyncio.gather(*calls)
 

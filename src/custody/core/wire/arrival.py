@@ -24,7 +24,7 @@ from custody.core.wire.event import (
     TranscriptEvent,
     event_from,
 )
-from custody.core.wire.excerpt import trimmed
+from custody.core.wire.excerpt import trim_event
 from custody.core.wire.time import ns_from, text_from
 
 CONTINUES = "continues"
@@ -51,7 +51,7 @@ def arrival_of(event_id: EventId, data: bytes) -> Arrival:
 
 def arrival_from(event_id: EventId, value: Json) -> Arrival:
     """The same for an event that was read already."""
-    value = trimmed(value) if isinstance(value, dict) else value
+    value = trim_event(value) if isinstance(value, dict) else value
     event = event_from(value)
     return _arrival(event_id, event.__struct_config__.tag, _natural_key(event), ns_from(event.at), value)
 
@@ -69,14 +69,14 @@ def continues(event_id: EventId, old: ChainTip, at_ns: int) -> Arrival:
     return _arrival(event_id, CONTINUES, NaturalKey(f"{CONTINUES}:{old.store}:{event_id}"), at_ns, value)
 
 
-def lost(line: str, at_ns: int) -> Arrival:
+def make_loss_arrival(line: str, at_ns: int) -> Arrival:
     """The record that something could not be recorded, as it was counted; the same line makes the same record."""
     name = digest_of(line.encode("utf-8", "backslashreplace")).hex()
     value: Json = {"custody": 1, "kind": LOST, "at": text_from(at_ns), "what": line}
     return _arrival(EventId(f"{LOST}-{name}"), LOST, NaturalKey(f"{LOST}:{name}"), at_ns, value)
 
 
-def erased(event_id: EventId, digest: Digest, *, who: str, why: str, at_ns: int) -> Arrival:
+def make_erasure_arrival(event_id: EventId, digest: Digest, *, who: str, why: str, at_ns: int) -> Arrival:
     """The record that a body was erased, by whom and why."""
     value: Json = {
         "custody": 1,
@@ -102,10 +102,10 @@ def transcript_key(agent: str, line: str) -> NaturalKey:
     return NaturalKey(f"transcript:{quote(agent, safe='')}:{quote(line, safe='')}")
 
 
-def decision_named(key: NaturalKey) -> tuple[str, str]:
+def parse_decision_key(key: NaturalKey) -> tuple[str, str]:
     """The agent and the id in a decision's key, which say whom and what it was about when its words are gone.
 
-    >>> decision_named(NaturalKey("decision:claude-code::decision:commit%3A1a2b3c4d"))
+    >>> parse_decision_key(NaturalKey("decision:claude-code::decision:commit%3A1a2b3c4d"))
     ('claude-code', 'commit:1a2b3c4d')
     """
     _, agent, _, _, name = key.split(":")

@@ -28,7 +28,7 @@ ANSWERS = MappingProxyType(
 """Where Cursor's events hold what a tool gave back; elsewhere such a field may be the text of an edit."""
 
 
-def trimmed(event: dict[str, Json]) -> dict[str, Json]:
+def trim_event(event: dict[str, Json]) -> dict[str, Json]:
     """The event with what a tool gave back cut to size."""
     kind, payload = event.get("kind"), event.get("payload")
     if kind == "hook" and isinstance(payload, dict) and str(payload.get("tool_name")) not in EDITING:
@@ -42,16 +42,16 @@ def trimmed(event: dict[str, Json]) -> dict[str, Json]:
 
 
 def _cut_field(fields: dict[str, Json], name: str) -> dict[str, Json]:
-    return {**fields, name: cut(fields[name])} if name in fields else fields
+    return {**fields, name: excerpt_long_texts(fields[name])} if name in fields else fields
 
 
-def cut(value: Json) -> Json:
+def excerpt_long_texts(value: Json) -> Json:
     """``value`` with each long text in it cut to its beginning and its end."""
     if isinstance(value, str):
         return _cut_text(value)
     if isinstance(value, list):
-        return [cut(item) for item in value]
-    return {key: cut(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [excerpt_long_texts(item) for item in value]
+    return {key: excerpt_long_texts(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _cut_text(text: str) -> str:

@@ -65,7 +65,7 @@ ATTRIBUTES_KEPT = frozenset("about agent_type command file file_path model noteb
 
 def outline_of(views: tuple[View, ...]) -> bytes:
     """The canonical bytes of ``views`` without any text."""
-    return dump([_told(bare(view)) for view in views])
+    return dump([_encode_view(bare(view)) for view in views])
 
 
 def views_from(data: bytes) -> tuple[View, ...]:
@@ -89,7 +89,7 @@ def bare(view: View) -> View:
     return replace(view, **changed) if changed else view
 
 
-def _told(view: View) -> Json:
+def _encode_view(view: View) -> Json:
     usual = {field.name: field.default for field in fields(view) if field.default is not MISSING}
     plain: dict[str, Json] = msgspec.to_builtins(view)
     told = {name: value for name, value in plain.items() if name not in usual or getattr(view, name) != usual[name]}

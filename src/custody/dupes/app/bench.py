@@ -35,7 +35,7 @@ from custody.dupes.verdict import verdict
 from custody.dupes.weights import SHIPPED
 from custody.dupes.wire.report import DupesBenchReport
 from custody.store import Store, Surroundings, ViewWiring, open_sqlite
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 NOT_RELATED = "NOT_RELATED"
@@ -79,9 +79,9 @@ def dupes_bench(desk: Workspace, pairs: Path, *, others: int = OTHERS, pointers:
 
     Without ``pointers``, commits that messages name as their origin are not used: labels are often made from them.
     """
-    rules = loaded(desk)[0].of(DedupeRules)
+    rules = load_rules(desk)[0].of(DedupeRules)
     labelled = list(read_pairs(pairs))
-    asked = _asked(desk, labelled, others, rules)
+    asked = _select_changes(desk, labelled, others, rules)
     with TemporaryDirectory() as folder:
         db = open_sqlite(Path(folder) / "index.db")
         with Store(db, ViewWiring({}), Surroundings(desk.now_ns, desk.token, None)) as store:
@@ -127,7 +127,7 @@ def changes_of_pairs(desk: Workspace, pairs: Sequence[LabelledPair]) -> list[Cha
     ]
 
 
-def _asked(desk: Workspace, pairs: Sequence[LabelledPair], others: int, rules: DedupeRules) -> list[ChangeRef]:
+def _select_changes(desk: Workspace, pairs: Sequence[LabelledPair], others: int, rules: DedupeRules) -> list[ChangeRef]:
     """The changes of the pairs, and others of the repository evenly spread over its history."""
     mine = changes_of_pairs(desk, pairs)
     if not others:

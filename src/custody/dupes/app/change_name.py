@@ -14,12 +14,12 @@ class UnknownChange(InputError):
 
 
 def find_change(desk: Workspace, typed: str) -> ChangeRow:
-    """The indexed change with this name; see ``indexed_change``."""
+    """The indexed change with this name; see ``find_indexed_change``."""
     with desk.reading() as store:
-        return indexed_change(store, typed)
+        return find_indexed_change(store, typed)
 
 
-def indexed_change(store: Store, typed: str) -> ChangeRow:
+def find_indexed_change(store: Store, typed: str) -> ChangeRow:
     """The indexed change with this name, or whose head starts with these digits; the newest of several with a name.
 
     ``#12`` and ``12`` stand for the pull request with this number.

@@ -14,10 +14,10 @@ from custody.core.lines import Lines
 from custody.dupes.facts.channels import channel_of, is_generated, refined
 from custody.dupes.facts.extractor import facts_of, language_of
 from custody.dupes.facts.model import Channel, Facts
-from custody.dupes.facts.touched_facts import changed
+from custody.dupes.facts.touched_facts import find_touched_facts
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, LineRun, Shape
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import sketched
+from custody.dupes.signature import sketch_change
 from custody.git import (
     ChangeKind,
     Commit,
@@ -149,7 +149,7 @@ def _sketch(read: ReadChange | Unread, rules: DedupeRules) -> SketchedChange | U
         return read
     change = read.described
     degraded = sum(piece.degraded is not None for piece in change.pieces)
-    return SketchedChange(read.asked, change.title, change.opened_ns, sketched(change, rules), degraded)
+    return SketchedChange(read.asked, change.title, change.opened_ns, sketch_change(change, rules), degraded)
 
 
 def read_changes(
@@ -243,10 +243,12 @@ class _Reader:
             modes=(sides[0].mode, sides[-1].mode) if len(sides) == 2 else (0, 0),
             opaque=opaque,
             degraded=after.facts.degraded or before.facts.degraded,
-            before=changed(
+            before=find_touched_facts(
                 before.facts, (Lines(r.old_first, r.old_first + len(r.removed) - 1) for r in runs if r.removed)
             ),
-            after=changed(after.facts, (Lines(r.new_first, r.new_first + len(r.added) - 1) for r in runs if r.added)),
+            after=find_touched_facts(
+                after.facts, (Lines(r.new_first, r.new_first + len(r.added) - 1) for r in runs if r.added)
+            ),
         )
 
     def _file(self, path: str, blob: str) -> FileReading:

@@ -16,7 +16,7 @@ from custody.core.wire.rules_digest import rules_digest
 from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, ReadChange, Unread, read_changes
 from custody.dupes.app.git_relations import arounds
 from custody.dupes.app.labels import model_for
-from custody.dupes.app.report import evidence_told, named, shown
+from custody.dupes.app.report import escape_name, report_change, report_evidence
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, SearchResult
 from custody.dupes.app.select import typed_change
 from custody.dupes.category import Category, DuplicateVerdict, Relation
@@ -25,12 +25,12 @@ from custody.dupes.model import ChangeDescription
 from custody.dupes.queries.change_index import DupesTables, EvidenceRow
 from custody.dupes.relations import RelationReason, relations
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import SIGNATURE_VERSION, sketched
+from custody.dupes.signature import SIGNATURE_VERSION, sketch_change
 from custody.dupes.verdict import ALOUD, verdict
 from custody.dupes.wire.report import DupesCheckReport, DupesEvidence, DuplicateSuggestion
 from custody.git import Repository
 from custody.store import Store
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 SHOWN = 5
@@ -65,17 +65,17 @@ class DuplicateCheck:
 
 def dupes_check(desk: Workspace, change: str | None, *, worktree: bool = False, limit: int = SHOWN) -> DupesCheckReport:
     """What ``BASE..HEAD``, a commit or the work tree is like among everything indexed."""
-    rules = loaded(desk)[0].of(DedupeRules)
+    rules = load_rules(desk)[0].of(DedupeRules)
     digest = digest_text(rules_digest({"dedupe": rules}))
-    with _asked(desk, change, worktree=worktree) as (repository, asked), desk.writing() as store:
+    with _open_change(desk, change, worktree=worktree) as (repository, asked), desk.writing() as store:
         checked = check_change(repository, store, asked, rules, digest)
-        kept = [_kept(store, evidence, desk.now_ns()) for evidence in checked.told]
+        kept = [_store_suggestion(store, evidence, desk.now_ns()) for evidence in checked.told]
     return _report(checked, kept, limit, rules, digest)
 
 
 def dupes_look(desk: Workspace, asked: ChangeRef, *, limit: int = SHOWN) -> DupesCheckReport:
     """The same answer about one change, for somebody who only looks: its evidence is not kept."""
-    rules = loaded(desk)[0].of(DedupeRules)
+    rules = load_rules(desk)[0].of(DedupeRules)
     digest = digest_text(rules_digest({"dedupe": rules}))
     with desk.reading() as store:
         checked = check_change(desk.repository, store, asked, rules, digest)
@@ -88,7 +88,7 @@ def _report(
     aloud = [one for one in kept if one.evidence.says in ALOUD_WORDS][:limit]
     return DupesCheckReport(
         outcome="found" if any(one.evidence.says == DuplicateVerdict.DUPLICATE.value for one in aloud) else "fine",
-        this=named(checked.read),
+        this=report_change(checked.read),
         suggestions=aloud,
         nearest=None if aloud or not kept else kept[0],
         candidates=checked.found.candidates,
@@ -119,7 +119,7 @@ def check_change(
         raise InputError(f"the change cannot be read: {read.why}", hint="try 'git fsck'")
     itself = tables.find(OWN, asked.base, asked.head)
     model = model_for(store, rules)
-    sketch = sketched(read.described, rules)
+    sketch = sketch_change(read.described, rules)
     found = ChangeSearch(tables, rules, model).find(sketch, without=() if itself is None else (itself,))
     best = found.likes[: rules.exact_max]
     others = _others(repository, best, rules)
@@ -130,7 +130,7 @@ def check_change(
         says = verdict(like.scored, like.chance, like.exact, like.terms, rules)
         related = relations(read.described.title, sketch.signature, like.signature, like.scored, near, rules)
         overlap = overlap_of(read.described, other, rules) if isinstance(other, ChangeDescription) else other
-        told.append(evidence_told(read, like, says, related, overlap, found, digest, model.version))
+        told.append(report_evidence(read, like, says, related, overlap, found, digest, model.version))
         matches.append(_match(like, says, related))
     return DuplicateCheck(read, found, tuple(told), tuple(matches))
 
@@ -148,7 +148,7 @@ def find_matches(
 def _match(like: ChangeMatch, says: DuplicateVerdict, related: Sequence[RelationReason]) -> DuplicateMatch:
     return DuplicateMatch(
         head=like.change.head,
-        title=shown(like.change.title),
+        title=escape_name(like.change.title),
         on_main=like.change.on_main,
         says=says,
         category=like.scored.category,
@@ -160,7 +160,7 @@ def _match(like: ChangeMatch, says: DuplicateVerdict, related: Sequence[Relation
 
 
 @contextmanager
-def _asked(desk: Workspace, change: str | None, *, worktree: bool) -> Iterator[tuple[Repository, ChangeRef]]:
+def _open_change(desk: Workspace, change: str | None, *, worktree: bool) -> Iterator[tuple[Repository, ChangeRef]]:
     if worktree == (change is not None):
         raise InputError("say what to look for: BASE..HEAD, a commit, or --worktree", hint="give exactly one of them")
     if change is not None:
@@ -180,7 +180,7 @@ def _others(repository: Repository, likes: Sequence[ChangeMatch], rules: DedupeR
     return [read.why if isinstance(read, Unread) else read.described for read in read_changes(repository, asked, rules)]
 
 
-def _kept(store: Store, evidence: DupesEvidence, now_ns: int) -> DuplicateSuggestion:
+def _store_suggestion(store: Store, evidence: DupesEvidence, now_ns: int) -> DuplicateSuggestion:
     """Store what a suggestion rests on under its digest."""
     made = _suggested(evidence)
     if evidence.says in ALOUD_WORDS:

@@ -6,10 +6,10 @@ from itertools import combinations
 
 from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
-from custody.dupes.app.change_name import indexed_change
+from custody.dupes.app.change_name import find_indexed_change
 from custody.dupes.app.change_reader import ChangeRef, ReadChange, read_changes
 from custody.dupes.app.labels import model_for
-from custody.dupes.app.report import named_row
+from custody.dupes.app.report import report_indexed_change
 from custody.dupes.canonical import Canonical, KeepEvidence, NoCanonical, canonical_of, scopes_of
 from custody.dupes.category import DuplicateVerdict
 from custody.dupes.chance import Model, chance_of
@@ -20,16 +20,16 @@ from custody.dupes.descent import Descent, descent_of
 from custody.dupes.facts.model import Channel
 from custody.dupes.identity import KINDS
 from custody.dupes.model import ChangeDescription, ExactKind, Likeness, Signature
-from custody.dupes.packing import unpacked
+from custody.dupes.packing import unpack_signature
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import scored
+from custody.dupes.score import score_pair
 from custody.dupes.similarity import similarities
 from custody.dupes.verdict import verdict
 from custody.dupes.wire.report import ClusterMember, ClusterReport, DescentEdge, DupesClusterReport
 from custody.git import Repository
 from custody.store import Store
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 FLAGS = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
@@ -41,15 +41,15 @@ ChangeRows = Mapping[int, ChangeRow]
 
 def dupes_cluster(desk: Workspace, changes: Sequence[str], *, with_landed: bool) -> DupesClusterReport:
     """Compare all indexed changes that share something rare, and put those into clusters that are duplicates."""
-    rules = loaded(desk)[0].of(DedupeRules)
+    rules = load_rules(desk)[0].of(DedupeRules)
     with desk.reading() as store:
-        wanted = {indexed_change(store, typed).id for typed in changes}
+        wanted = {find_indexed_change(store, typed).id for typed in changes}
         every = DupesTables(store).all_changes()
         rows = {row.id: row for row in every if with_landed or not row.on_main or row.id in wanted}
         found, pairs = clusters_among(desk, store, rows, rules)
     shown = [one for one in found if not wanted or wanted.intersection(one.members)]
     return DupesClusterReport(
-        clusters=[cluster_told(desk.repository, cluster, rows, rules) for cluster in shown],
+        clusters=[report_cluster(desk.repository, cluster, rows, rules) for cluster in shown],
         changes=len(rows),
         pairs=pairs,
         rules_digest=digest_text(rules_digest({"dedupe": rules})),
@@ -86,10 +86,10 @@ def _links(
     for (a, b), terms in sorted(pairs.items()):
         for change in (a, b):
             if change not in signatures:
-                signatures[change] = unpacked(rows[change].signature)
+                signatures[change] = unpack_signature(rows[change].signature)
         signals = similarities(signatures[a], signatures[b])
         exact = _exact(signatures[a], signatures[b])
-        rated = scored(signatures[a], signatures[b], signals, rules, exact)
+        rated = score_pair(signatures[a], signatures[b], signals, rules, exact)
         chance = chance_of(signals, model)
         if verdict(rated, chance, exact, terms, rules) in FLAGS:
             yield PairLink(a, b, rated.category, max(chance.probability, float(bool(exact))))
@@ -107,7 +107,7 @@ def _exact(a: Signature, b: Signature) -> frozenset[ExactKind]:
     return frozenset(found & kinds)
 
 
-def cluster_told(repository: Repository, cluster: Cluster, rows: ChangeRows, rules: DedupeRules) -> ClusterReport:
+def report_cluster(repository: Repository, cluster: Cluster, rows: ChangeRows, rules: DedupeRules) -> ClusterReport:
     """One cluster with who descends from whom and which one to keep, for which its changes are read from git."""
     described = _described(repository, cluster.members[:MEMBERS_READ_MAX], rows, rules)
     descent = descent_of({change: change_set(one, rules) for change, one in described.items()}, rules)
@@ -142,7 +142,10 @@ def _standings(described: Mapping[int, ChangeDescription]) -> Iterable[KeepEvide
 def _member(row: ChangeRow, base: tuple[str, ...] | None, chosen: Canonical | NoCanonical) -> ClusterMember:
     is_canonical = isinstance(chosen, Canonical) and chosen.change == row.id
     return ClusterMember(
-        change=named_row(row), is_base=base is not None, is_canonical=is_canonical, why="; ".join(base or ())
+        change=report_indexed_change(row),
+        is_base=base is not None,
+        is_canonical=is_canonical,
+        why="; ".join(base or ()),
     )
 
 

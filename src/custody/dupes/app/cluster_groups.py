@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from custody.core.errors import InputError
 from custody.dupes.app.change_index import changes_by_id, count_changes, is_index_outdated, list_changes
-from custody.dupes.app.cluster import cluster_told, clusters_among
+from custody.dupes.app.cluster import clusters_among, report_cluster
 from custody.dupes.app.indexed_changes import dedupe_rules
 from custody.dupes.app.labels import model_for
-from custody.dupes.app.report import named_row
+from custody.dupes.app.report import report_indexed_change
 from custody.dupes.cluster import Cluster
 from custody.dupes.queries.change_list import ChangeList
 from custody.dupes.rules import DedupeRules
@@ -68,7 +68,7 @@ def find_groups(desk: Workspace, store: Store, rules: DedupeRules) -> Groups:
     """Every cluster, landed commits too."""
     rows = {row.id: row for row in list_changes(store)}
     clusters, pairs = clusters_among(desk, store, rows, rules)
-    groups = (ClusterRow(one, tuple(named_row(rows[change]) for change in one.members)) for one in clusters)
+    groups = (ClusterRow(one, tuple(report_indexed_change(rows[change]) for change in one.members)) for one in clusters)
     return Groups(tuple(groups), len(rows), pairs)
 
 
@@ -78,4 +78,4 @@ def show_group(desk: Workspace, group: ClusterRow) -> ClusterReport:
     with desk.reading() as store:
         rows = changes_by_id(store, some)
     here = Cluster(group.cluster.id, tuple(change for change in some if change in rows), group.cluster.centre)
-    return cluster_told(desk.repository, here, rows, dedupe_rules(desk))
+    return report_cluster(desk.repository, here, rows, dedupe_rules(desk))

@@ -17,7 +17,7 @@ from custody.dupes.app.change_reader import (
 from custody.dupes.app.search import indexed_rows
 from custody.dupes.app.select import REFS, changes_in, typed_changes
 from custody.dupes.change_row import ChangeRow
-from custody.dupes.packing import packed
+from custody.dupes.packing import pack_signature
 from custody.dupes.pool import Backend, pool_map
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
@@ -25,7 +25,7 @@ from custody.dupes.search import asked_terms
 from custody.dupes.signature import SIGNATURE_VERSION
 from custody.dupes.wire.report import DupesIndexReport, UnreadChange
 from custody.store import Store
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 BATCH = 32
@@ -48,7 +48,7 @@ class IndexRequest:
 
 def dupes_index(desk: Workspace, wanted: IndexRequest) -> DupesIndexReport:
     """Index everything wanted that is not indexed yet."""
-    rules = loaded(desk)[0].of(DedupeRules)
+    rules = load_rules(desk)[0].of(DedupeRules)
     repository = desk.repository
     ranges = typed_changes(repository, wanted.ranges)
     patterns = wanted.refs or (() if ranges else REFS)
@@ -140,7 +140,7 @@ def index_one(store: Store, change: SketchedChange, rules: DedupeRules) -> int:
         opened_ns=change.opened_ns,
         on_main=asked.on_main,
         version=SIGNATURE_VERSION,
-        signature=packed(change.sketched.signature),
+        signature=pack_signature(change.sketched.signature),
     )
     tables.put(row, exact, terms)
     tables.read_after_all(OWN, asked.base, asked.head)

@@ -7,7 +7,7 @@ from custody.core.ids import CommitSha
 from custody.dupes.app.change_index import count_changes
 from custody.dupes.app.change_reader import NO_COMMIT, ChangeRef, ReadChange, Unread, read_changes
 from custody.dupes.app.check import dupes_check, dupes_look
-from custody.dupes.app.report import named_row, shown
+from custody.dupes.app.report import escape_name, report_indexed_change
 from custody.dupes.app.select import landing_tip, own_commits_of
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.model import ChangeDescription, ChangedPiece
@@ -15,7 +15,7 @@ from custody.dupes.queries.change_list import ChangeList
 from custody.dupes.rules import DedupeRules
 from custody.dupes.wire.report import ChangeRefReport, DupesCheckReport
 from custody.git import Ancestry
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 STATES = ("open", "landed", "all")
@@ -63,7 +63,7 @@ class ChangePage:
 
 def dedupe_rules(desk: Workspace) -> DedupeRules:
     """The rules in force."""
-    return loaded(desk)[0].of(DedupeRules)
+    return load_rules(desk)[0].of(DedupeRules)
 
 
 def changes_listed(desk: Workspace, *, state: str, words: str, before: int | None, limit: int) -> ChangeListPage:
@@ -75,19 +75,19 @@ def changes_listed(desk: Workspace, *, state: str, words: str, before: int | Non
         matching = changes.count(landed, words)
         indexed = count_changes(store)
     following = rows[limit - 1].id if len(rows) > limit else None
-    return ChangeListPage(tuple(named_row(row) for row in rows[:limit]), matching, indexed, following)
+    return ChangeListPage(tuple(report_indexed_change(row) for row in rows[:limit]), matching, indexed, following)
 
 
 def read_change(desk: Workspace, row: ChangeRow) -> ChangePage:
     """What a change does, read from git."""
-    named = named_row(row)
+    named = report_indexed_change(row)
     (change,) = changes_read(desk, [row])
     if isinstance(change, str):
         return ChangePage(change=named, unread=change)
     pieces = change.pieces
     return ChangePage(
         change=named,
-        author=shown(change.author),
+        author=escape_name(change.author),
         files=tuple(file_touched(piece) for piece in pieces[:FILES_MAX]),
         file_count=len(pieces),
         added=sum(piece.added for piece in pieces),
@@ -97,11 +97,11 @@ def read_change(desk: Workspace, row: ChangeRow) -> ChangePage:
 
 def changes_read(desk: Workspace, rows: Sequence[ChangeRow]) -> list[ChangeDescription | str]:
     """Changes as git has them, or why one cannot be read."""
-    asked = [_asked(desk, row) for row in rows]
+    asked = [_make_change_ref(desk, row) for row in rows]
     return [_described(one) for one in read_changes(desk.repository, asked, dedupe_rules(desk))]
 
 
-def _asked(desk: Workspace, row: ChangeRow, onto: CommitSha = NO_COMMIT) -> ChangeRef:
+def _make_change_ref(desk: Workspace, row: ChangeRow, onto: CommitSha = NO_COMMIT) -> ChangeRef:
     own = () if row.on_main else own_commits_of(desk.repository, row.base, row.head)
     return ChangeRef(
         base=row.base,
@@ -122,14 +122,14 @@ def _described(read: ReadChange | Unread) -> ChangeDescription | str:
 def file_touched(piece: ChangedPiece) -> ChangedFileRow:
     """A file of a change, to be named."""
     return ChangedFileRow(
-        shown(piece.path), piece.shape.value, piece.channel.value, piece.added, piece.removed, piece.opaque
+        escape_name(piece.path), piece.shape.value, piece.channel.value, piece.added, piece.removed, piece.opaque
     )
 
 
 def change_like(desk: Workspace, row: ChangeRow, *, limit: int = LIKE_MAX) -> DupesCheckReport:
     """What a change is like among all that are indexed; its evidence is not stored."""
     onto = NO_COMMIT if row.on_main else onto_of(desk, row)
-    return dupes_look(desk, _asked(desk, row, onto), limit=limit)
+    return dupes_look(desk, _make_change_ref(desk, row, onto), limit=limit)
 
 
 def check_indexed(desk: Workspace, row: ChangeRow, *, limit: int) -> DupesCheckReport:

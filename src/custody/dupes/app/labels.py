@@ -10,20 +10,20 @@ from custody.core.views import DuplicateAnswer
 from custody.core.wire.arrival import arrival_from
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
-from custody.dupes.app.change_name import indexed_change
+from custody.dupes.app.change_name import find_indexed_change
 from custody.dupes.calibration import calibration_of
 from custody.dupes.chance import Model, chance_of, raw_chance
 from custody.dupes.change_row import ChangeRow
-from custody.dupes.packing import unpacked
+from custody.dupes.packing import unpack_signature
 from custody.dupes.queries.answers import all_answers, answers_of_pair
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.similarity import similarities
 from custody.dupes.weights import SHIPPED
 from custody.dupes.wire.report import DupesLabelReport
-from custody.intake.redaction import redacted
+from custody.intake.redaction import redact_event_payload
 from custody.store import Store
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.user import user
 from custody.workspace.workspace import Workspace
 
@@ -63,16 +63,16 @@ def dupes_label(
     desk: Workspace, one: str, other: str, answer: str, *, actor: str | None, reason: str | None
 ) -> DupesLabelReport:
     """Record what a person says about two indexed changes."""
-    rules = loaded(desk)[0].of(DedupeRules)
+    rules = load_rules(desk)[0].of(DedupeRules)
     with desk.writing() as store:
-        a, b = indexed_change(store, one), indexed_change(store, other)
+        a, b = find_indexed_change(store, one), find_indexed_change(store, other)
         if a.id == b.id:
             raise InputError("a change is no duplicate of itself", hint="name two changes")
         said = PairAnswer(ChangeEnds(a.base, a.head), ChangeEnds(b.base, b.head), answer, actor or user(), reason)
         made = keep_answer(desk, store, said)
         answers = list(_answers(store))
         model = model_for(store, rules)
-        chance = chance_of(similarities(unpacked(a.signature), unpacked(b.signature)), model)
+        chance = chance_of(similarities(unpack_signature(a.signature), unpack_signature(b.signature)), model)
     return DupesLabelReport(
         record=str(made),
         head=a.head,
@@ -101,7 +101,7 @@ def keep_answer(desk: Workspace, store: Store, said: PairAnswer) -> RecordRef:
         "actor": said.actor,
         **({} if said.reason is None else {"reason": said.reason}),
     }
-    clean = redacted(event, lambda: key_of(str(desk.home)))
+    clean = redact_event_payload(event, lambda: key_of(str(desk.home)))
     (made,) = store.append([arrival_from(EventId(f"dupes-{desk.token()}"), clean)]).made
     return made.ref
 
@@ -131,4 +131,4 @@ def _row(store: Store, base: str, head: str) -> ChangeRow | None:
 
 
 def _raw(a: ChangeRow, b: ChangeRow) -> float:
-    return raw_chance(similarities(unpacked(a.signature), unpacked(b.signature)), SHIPPED)
+    return raw_chance(similarities(unpack_signature(a.signature), unpack_signature(b.signature)), SHIPPED)

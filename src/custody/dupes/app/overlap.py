@@ -13,7 +13,7 @@ from custody.dupes.app.indexed_changes import (
     dedupe_rules,
     file_touched,
 )
-from custody.dupes.app.report import named_row, overlap_told, shown
+from custody.dupes.app.report import escape_name, report_indexed_change, report_overlap
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.evidence import Overlap, SharedLines, overlap_of
 from custody.dupes.model import ChangeDescription, ChangedPiece, LineRun
@@ -93,12 +93,12 @@ def compare_changes(desk: Workspace, name: str, other: str) -> PairPage:
     row, beside = find_change(desk, name), find_change(desk, other)
     if row.id == beside.id:
         raise InputError("a change is like itself in everything", hint="name two changes")
-    evidence = next((one for one in _told(desk, row) if one.other.head == beside.head), None)
-    seen = PairPage(this=named_row(row), other=named_row(beside), evidence=evidence)
+    evidence = next((one for one in _find_evidence(desk, row) if one.other.head == beside.head), None)
+    seen = PairPage(this=report_indexed_change(row), other=report_indexed_change(beside), evidence=evidence)
     return _with_files(desk, seen, row, beside)
 
 
-def _told(desk: Workspace, row: ChangeRow) -> list[DupesEvidence]:
+def _find_evidence(desk: Workspace, row: ChangeRow) -> list[DupesEvidence]:
     try:
         found = change_like(desk, row)
     except InputError:
@@ -132,7 +132,7 @@ def _with_files(desk: Workspace, seen: PairPage, row: ChangeRow, beside: ChangeR
     overlap = overlap_of(this, other, dedupe_rules(desk), places_max=PLACES_MAX)
     pairs = _paired(this, other, overlap)
     files = tuple(_besides(pairs[:FILES_MAX], overlap))
-    return replace(seen, overlap=overlap_told(overlap), files=files, files_left_out=max(0, len(pairs) - FILES_MAX))
+    return replace(seen, overlap=report_overlap(overlap), files=files, files_left_out=max(0, len(pairs) - FILES_MAX))
 
 
 _Pair = tuple[ChangedPiece | None, ChangedPiece | None, int]
@@ -195,7 +195,7 @@ def _hunk(run: LineRun, both: frozenset[tuple[str, int]], most: int) -> SideHunk
 
 
 def _text(line: str) -> str:
-    return shown(line[:SIGNS_MAX]) + ("…" if len(line) > SIGNS_MAX else "")
+    return escape_name(line[:SIGNS_MAX]) + ("…" if len(line) > SIGNS_MAX else "")
 
 
 def _shown(side: PairSide | None) -> int:

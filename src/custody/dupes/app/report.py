@@ -23,32 +23,32 @@ from custody.dupes.wire.report import (
 NAME_CHARS_MAX = 400
 
 
-def named(read: ReadChange) -> ChangeRefReport:
+def report_change(read: ReadChange) -> ChangeRefReport:
     """A change that was read."""
     change = read.described
     return ChangeRefReport(
         base=change.base,
         head=change.head,
         name=read.asked.name,
-        title=shown(change.title),
+        title=escape_name(change.title),
         opened=text_from(change.opened_ns),
         on_main=read.asked.on_main,
     )
 
 
-def named_row(row: ChangeRow | ChangeSummary) -> ChangeRefReport:
+def report_indexed_change(row: ChangeRow | ChangeSummary) -> ChangeRefReport:
     """A change of the index."""
     return ChangeRefReport(
         base=row.base,
         head=row.head,
         name=row.name,
-        title=shown(row.title),
+        title=escape_name(row.title),
         opened=text_from(row.opened_ns),
         on_main=row.on_main,
     )
 
 
-def evidence_told(  # noqa: PLR0913 - everything that a suggestion rests on
+def report_evidence(  # noqa: PLR0913 - everything that a suggestion rests on
     read: ReadChange,
     like: ChangeMatch,
     says: DuplicateVerdict,
@@ -61,8 +61,8 @@ def evidence_told(  # noqa: PLR0913 - everything that a suggestion rests on
     """Everything that a suggestion rests on; without ``overlap`` the sketch had to do, and it says why."""
     scored = like.scored
     return DupesEvidence(
-        this=named(read),
-        other=named_row(like.change),
+        this=report_change(read),
+        other=report_indexed_change(like.change),
         says=says.value,
         category=scored.category.value,
         rule=scored.rule,
@@ -74,7 +74,7 @@ def evidence_told(  # noqa: PLR0913 - everything that a suggestion rests on
         low=like.chance.low,
         account=[AccountLine(line.name, line.weight, line.value) for line in like.chance.account],
         relations=[RelationReport(relation.value, why) for relation, why in related],
-        overlap=None if isinstance(overlap, str) else overlap_told(overlap),
+        overlap=None if isinstance(overlap, str) else report_overlap(overlap),
         overlap_missing=overlap if isinstance(overlap, str) else None,
         as_of=found.until,
         terms=[TermCount(term, changes) for term, changes in sorted(found.search.counts.items())],
@@ -85,7 +85,7 @@ def evidence_told(  # noqa: PLR0913 - everything that a suggestion rests on
     )
 
 
-def overlap_told(overlap: Overlap) -> OverlapReport:
+def report_overlap(overlap: Overlap) -> OverlapReport:
     """What two changes have in common."""
     return OverlapReport(
         files=_names(overlap.files),
@@ -98,7 +98,12 @@ def overlap_told(overlap: Overlap) -> OverlapReport:
         references=_names(overlap.references),
         places=[
             SharedLinesReport(
-                place.sign, shown(place.path), place.line, shown(place.other_path), place.other_line, place.lines
+                place.sign,
+                escape_name(place.path),
+                place.line,
+                escape_name(place.other_path),
+                place.other_line,
+                place.lines,
             )
             for place in overlap.places
         ],
@@ -109,10 +114,10 @@ def overlap_told(overlap: Overlap) -> OverlapReport:
     )
 
 
-def shown(text: str) -> str:
+def escape_name(text: str) -> str:
     """A name as JSON can hold it: bytes that are no UTF-8 are shown by their numbers, and it is not endless."""
     return text.encode("utf-8", "backslashreplace").decode()[:NAME_CHARS_MAX]
 
 
 def _names(names: SharedNames) -> SharedNamesReport:
-    return SharedNamesReport([shown(name) for name in names.some], names.count)
+    return SharedNamesReport([escape_name(name) for name in names.some], names.count)

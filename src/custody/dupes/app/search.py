@@ -7,10 +7,10 @@ from custody.dupes.chance import Model, chance_of
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.identity import KINDS, STORED
 from custody.dupes.model import ChangeSketch, DuplicateChance, ExactKind, Likeness, PairScore, Signature
-from custody.dupes.packing import unpacked
+from custody.dupes.packing import unpack_signature
 from custody.dupes.queries.change_index import DupesTables, SharedTerms
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import scored
+from custody.dupes.score import score_pair
 from custody.dupes.search import Search, asked_terms, kept_terms, search_of
 from custody.dupes.signature import key_of
 from custody.dupes.similarity import similarities
@@ -100,12 +100,12 @@ class ChangeSearch:
         exact: frozenset[ExactKind],
         takes_back: bool,
     ) -> ChangeMatch:
-        signature = unpacked(change.signature)
+        signature = unpack_signature(change.signature)
         signals = similarities(asked.signature, signature)
         return ChangeMatch(
             change=change,
             signature=signature,
-            scored=scored(asked.signature, signature, signals, self._rules, exact),
+            scored=score_pair(asked.signature, signature, signals, self._rules, exact),
             chance=chance_of(signals, self._model),
             exact=exact,
             takes_back=takes_back,

@@ -15,10 +15,10 @@ from custody.dupes.app.search import ChangeMatch, ChangeSearch
 from custody.dupes.app.select import own_commits_of
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import SIGNATURE_VERSION, sketched
+from custody.dupes.signature import SIGNATURE_VERSION, sketch_change
 from custody.dupes.wire.report import DupesEvidence, DupesShowReport
 from custody.store import Store
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 DIGITS_MIN = 4
@@ -50,7 +50,7 @@ def dupes_show(desk: Workspace, typed: str) -> DupesShowReport:
 
 def _replay(desk: Workspace, store: Store, evidence: DupesEvidence) -> Replay:
     """Ask again as it was asked: up to the same change, with the terms as common as they were."""
-    rules = loaded(desk)[0].of(DedupeRules)
+    rules = load_rules(desk)[0].of(DedupeRules)
     model = model_for(store, rules)
     for what, now, then in (
         ("signatures", SIGNATURE_VERSION, evidence.signature_version),
@@ -68,7 +68,7 @@ def _replay(desk: Workspace, store: Store, evidence: DupesEvidence) -> Replay:
     tables = DupesTables(store)
     itself = tables.find(OWN, asked.base, asked.head)
     found = ChangeSearch(tables, rules, model).find(
-        sketched(read.described, rules),
+        sketch_change(read.described, rules),
         until=evidence.as_of,
         without=() if itself is None else (itself,),
         counts={one.term: one.changes for one in evidence.terms},

@@ -23,7 +23,7 @@ from custody.dupes.wire.report import (
     DupesShowReport,
     SharedNamesReport,
 )
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 SHORT_DIGITS = 12
 DAY_SIGNS = len("2026-01-31")
@@ -88,8 +88,8 @@ def index(  # noqa: PLR0913 - one argument for each option
     wanted = IndexRequest(
         refs=refs, ranges=ranges + more, commits=not no_commits, workers=workers, backend=backend, anew=anew
     )
-    report = dupes_index(the_desk(ctx, repo), wanted)
-    return answer(report, "\n".join(_index_words(report)), as_json=as_json)
+    report = dupes_index(open_workspace(ctx, repo), wanted)
+    return answer(report, "\n".join(_render_index(report)), as_json=as_json)
 
 
 @command.command("check")
@@ -114,8 +114,8 @@ def check(
       custody dupes check --worktree
       custody dupes check HEAD --json | jq '.suggestions[].evidence.category'
     """
-    report = dupes_check(the_desk(ctx, repo), change, worktree=worktree, limit=limit)
-    return answer(report, "\n".join(_check_words(report)), as_json=as_json)
+    report = dupes_check(open_workspace(ctx, repo), change, worktree=worktree, limit=limit)
+    return answer(report, "\n".join(_render_check(report)), as_json=as_json)
 
 
 @command.command("show")
@@ -133,8 +133,8 @@ def show(ctx: click.Context, evidence: str, *, repo: Path | None, as_json: bool)
       custody dupes show 3fa81c
       custody dupes show 3fa81c --json | jq .evidence.overlap.places
     """
-    report = dupes_show(the_desk(ctx, repo), evidence)
-    return answer(report, "\n".join(_show_words(report)), as_json=as_json)
+    report = dupes_show(open_workspace(ctx, repo), evidence)
+    return answer(report, "\n".join(_render_suggestion(report)), as_json=as_json)
 
 
 @command.command("cluster")
@@ -156,8 +156,8 @@ def cluster(
       custody dupes cluster
       custody dupes cluster '#1234' --json
     """
-    report = dupes_cluster(the_desk(ctx, repo), changes, with_landed=with_landed)
-    return answer(report, "\n".join(_cluster_words(report)), as_json=as_json)
+    report = dupes_cluster(open_workspace(ctx, repo), changes, with_landed=with_landed)
+    return answer(report, "\n".join(_render_clusters(report)), as_json=as_json)
 
 
 @command.command("label")
@@ -190,8 +190,8 @@ def label(  # noqa: PLR0913 - one argument for each option
       custody dupes label '#12' '#34' duplicate
       custody dupes label 3fa81c 9b02ee different --reason "same file, other bug"
     """
-    report = dupes_label(the_desk(ctx, repo), one, other, said, actor=actor, reason=reason)
-    return answer(report, "\n".join(_label_words(report)), as_json=as_json)
+    report = dupes_label(open_workspace(ctx, repo), one, other, said, actor=actor, reason=reason)
+    return answer(report, "\n".join(_render_label(report)), as_json=as_json)
 
 
 @command.command("bench")
@@ -218,13 +218,13 @@ def bench(ctx: click.Context, pairs: Path, *, repo: Path | None, others: int, po
     Examples:
       custody dupes bench --pairs pairs.jsonl.gz --repo mirror.git
     """
-    report = dupes_bench(the_desk(ctx, repo), pairs, others=others, pointers=pointers)
+    report = dupes_bench(open_workspace(ctx, repo), pairs, others=others, pointers=pointers)
     if not as_json:
-        click.echo("\n".join(_bench_words(report)))
+        click.echo("\n".join(_render_bench(report)))
     return answer(report, "", as_json=True)
 
 
-def _index_words(report: DupesIndexReport) -> Iterator[str]:
+def _render_index(report: DupesIndexReport) -> Iterator[str]:
     yield f"{report.indexed:,} change(s) indexed, {report.known:,} were already; {report.changes:,} in all"
     if report.degraded:
         yield f"{report.degraded:,} file(s) were read by their words only: their syntax cannot be read"
@@ -234,7 +234,7 @@ def _index_words(report: DupesIndexReport) -> Iterator[str]:
             yield f"  {one.head[:SHORT_DIGITS] or '-'}  {one.why}"
 
 
-def _check_words(report: DupesCheckReport) -> Iterator[str]:
+def _render_check(report: DupesCheckReport) -> Iterator[str]:
     yield from report.notes
     for suggestion in report.suggestions:
         yield from _suggestion(suggestion.id, suggestion.evidence)
@@ -255,13 +255,14 @@ def _suggestion(id_: str, evidence: DupesEvidence) -> Iterator[str]:
         yield f"  {told.relation}: {told.why}"
     if evidence.overlap is not None:
         shared = evidence.overlap
-        yield f"  shares {shared.lines} line(s), {_some('file', shared.files)}, {_some('symbol', shared.symbols)}"
+        examples = f"{_format_example('file', shared.files)}, {_format_example('symbol', shared.symbols)}"
+        yield f"  shares {shared.lines} line(s), {examples}"
     else:
         yield f"  from the sketch alone: {evidence.overlap_missing}"
     yield f"  evidence {id_[:SHORT_DIGITS]}: 'custody dupes show {id_[:SHORT_DIGITS]}'"
 
 
-def _show_words(report: DupesShowReport) -> Iterator[str]:
+def _render_suggestion(report: DupesShowReport) -> Iterator[str]:
     evidence = report.evidence
     yield f"{_change(evidence.this)}"
     yield from _suggestion(report.id, evidence)
@@ -283,7 +284,7 @@ def _show_words(report: DupesShowReport) -> Iterator[str]:
     yield f"made again from the index as of change {evidence.as_of:,}: {report.replayed}{why}"
 
 
-def _cluster_words(report: DupesClusterReport) -> Iterator[str]:
+def _render_clusters(report: DupesClusterReport) -> Iterator[str]:
     for told in report.clusters:
         yield f"cluster {told.id[:SHORT_DIGITS]}: {len(told.members)} changes; {told.canonical_why}"
         for member in told.members:
@@ -292,7 +293,7 @@ def _cluster_words(report: DupesClusterReport) -> Iterator[str]:
     yield f"{len(report.clusters)} cluster(s) among {report.changes:,} change(s), from {report.pairs:,} pair(s)"
 
 
-def _label_words(report: DupesLabelReport) -> Iterator[str]:
+def _render_label(report: DupesLabelReport) -> Iterator[str]:
     yield f"recorded as {report.record}: {report.answer}; the chance told for this pair is {report.chance:.1%}"
     if report.learnt:
         yield f"chances here are calibrated by {report.answers} answer(s)"
@@ -300,7 +301,7 @@ def _label_words(report: DupesLabelReport) -> Iterator[str]:
         yield f"{report.answers} of {report.needed} answers that calibrating needs"
 
 
-def _bench_words(report: DupesBenchReport) -> Iterator[str]:
+def _render_bench(report: DupesBenchReport) -> Iterator[str]:
     yield f"{report.pairs:,} pairs among {report.changes:,} changes; {report.unread} could not be read"
     for kind, figures in report.by_kind.items():
         yield f"  {kind:<16}" + "  ".join(f"{name} {value:g}" for name, value in figures.items())
@@ -313,7 +314,7 @@ def _change(change: ChangeRefReport) -> str:
     return f"{change.head[:SHORT_DIGITS]}{name} '{change.title}' ({change.opened[:DAY_SIGNS]}{landed})"
 
 
-def _some(what: str, names: SharedNamesReport) -> str:
+def _format_example(what: str, names: SharedNamesReport) -> str:
     if not names.count:
         return f"no {what}"
     return f"{names.count} {what}(s) such as '{names.some[0]}'"

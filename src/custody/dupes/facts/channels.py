@@ -83,7 +83,7 @@ def _is_taken(path: str, folded: str, compiled: tuple[_Pattern, ...], *, whole_w
         # Looking for the fixed texts first spares nearly all of the matching.
         if one.held not in folded or not folded.endswith(one.tail) or not matches(one.glob, path):
             continue
-        if not (whole_words and _cuts_words(one.glob, path)):
+        if not (whole_words and _splits_word(one.glob, path)):
             return one.takes
     return False
 
@@ -93,7 +93,7 @@ def is_source(path: str) -> bool:
     return path.rpartition("/")[2].rpartition(".")[2].casefold() in SOURCE_ENDINGS
 
 
-def _cuts_words(glob: str, path: str) -> bool:
+def _splits_word(glob: str, path: str) -> bool:
     """Whether a word of the pattern stands in the path only as a part of another word."""
     return not set(humps(glob)) <= set(humps(path))
 

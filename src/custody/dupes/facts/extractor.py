@@ -7,7 +7,7 @@ from custody.dupes.facts.documents import markdown, restructured
 from custody.dupes.facts.languages import go, java, javascript, python, rust, typescript
 from custody.dupes.facts.limits import Enough, FactLimits
 from custody.dupes.facts.model import Facts, Structure
-from custody.dupes.facts.syntax_tree import parsed
+from custody.dupes.facts.syntax_tree import parse_syntax
 from custody.dupes.facts.walk import LanguageReader
 
 LIMITS = FactLimits()
@@ -58,7 +58,7 @@ def facts_of(path: str, content: bytes, limits: FactLimits = LIMITS, *, enough: 
     if ending not in READERS:
         return Facts(degraded="no reader for files of this kind")
     reader = READERS[ending]
-    return reader.read(parsed(reader.grammar, content, limits, enough), limits)
+    return reader.read(parse_syntax(reader.grammar, content, limits, enough), limits)
 
 
 def _document(language: str, scan: Callable[[str, FactLimits], Structure], content: bytes, limits: FactLimits) -> Facts:

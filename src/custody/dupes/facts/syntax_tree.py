@@ -48,7 +48,7 @@ class SyntaxTree:
     degraded: str | None
 
 
-def parsed(grammar: Grammar, content: bytes, limits: FactLimits, enough: Enough | None) -> SyntaxTree:
+def parse_syntax(grammar: Grammar, content: bytes, limits: FactLimits, enough: Enough | None) -> SyntaxTree:
     """The syntax tree of ``content``, as far as it goes."""
     if len(content) > limits.bytes_max:
         return SyntaxTree(content, None, f"larger than {limits.bytes_max:,} bytes: not parsed")
@@ -74,7 +74,7 @@ SyntaxRow = tuple[int, int, int, str, "Node"]
 """Where a node begins, where it ends (less is further), its number, its kind, and itself."""
 
 
-def captured(tree: "Node", grammar: Grammar, kinds: tuple[str, ...], limits: FactLimits) -> list[SyntaxRow]:
+def collect_nodes(tree: "Node", grammar: Grammar, kinds: tuple[str, ...], limits: FactLimits) -> list[SyntaxRow]:
     """The nodes of these kinds, in the order of the text, the outer before the inner."""
     from tree_sitter import QueryCursor
 

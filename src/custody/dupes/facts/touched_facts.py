@@ -40,7 +40,7 @@ class LineHolder(Protocol):
 Holder = TypeVar("Holder", bound=LineHolder)
 
 
-def changed(facts: Facts, lines: Iterable[Lines]) -> TouchedFacts:
+def find_touched_facts(facts: Facts, lines: Iterable[Lines]) -> TouchedFacts:
     """What the lines ``lines`` of the file with these facts belong to; work grows with facts and lines, sorted once."""
     hunks = _merged(lines)
     if not hunks:

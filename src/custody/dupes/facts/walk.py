@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from custody.core.lines import Lines
 from custody.dupes.facts.limits import FactLimits
 from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, Intent, TestName
-from custody.dupes.facts.syntax_tree import Grammar, SyntaxTree, captured
+from custody.dupes.facts.syntax_tree import Grammar, SyntaxTree, collect_nodes
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -165,7 +165,7 @@ class LanguageReader:
             return Facts(language=self.name, degraded=tree.degraded)
         walk = SyntaxWalk(tree.content, limits)
         handlers = {**self.handlers, **self.calls} if self.wants_calls(tree.content) else self.handlers
-        for start, _, _, kind, node in captured(tree.root, self.grammar, tuple(handlers), limits):
+        for start, _, _, kind, node in collect_nodes(tree.root, self.grammar, tuple(handlers), limits):
             if walk.scope.end <= start:
                 walk.to(start)
             handlers[kind](walk, node)

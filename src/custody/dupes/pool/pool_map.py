@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeVar, get_args
 from custody.core.errors import InputError
 from custody.dupes.pool.processes import processes
 from custody.dupes.pool.ray_cluster import check_installed, ray_cluster
-from custody.dupes.pool.window import Crew, counted, in_order
-from custody.dupes.pool.work import attempt, settled
+from custody.dupes.pool.window import Crew, count_progress, in_order
+from custody.dupes.pool.work import attempt, unwrap_result
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -47,12 +47,12 @@ def pool_map(
     if backend == "ray":
         check_installed()
     results = _alone(fn, items) if workers == 1 else _together(fn, items, workers, backend)
-    return counted(results, progress) if progress else results
+    return count_progress(results, progress) if progress else results
 
 
 def _alone(fn: Callable[[T], R], items: Iterable[T]) -> Generator[R, None, None]:
     for position, item in enumerate(items):
-        yield settled(attempt(fn, item), position, item)
+        yield unwrap_result(attempt(fn, item), position, item)
 
 
 def _together(fn: Callable[[T], R], items: Iterable[T], workers: int, backend: Backend) -> Generator[R, None, None]:

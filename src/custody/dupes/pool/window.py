@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from custody.dupes.pool.work import WorkOutcome, settled
+from custody.dupes.pool.work import WorkOutcome, unwrap_result
 
 H = TypeVar("H")
 T = TypeVar("T")
@@ -59,10 +59,10 @@ def in_order(crew: Crew[H, T, R], items: Iterable[T]) -> Iterator[R]:
             working.difference_update(crew.wait(working))
             continue
         first = held.popleft()
-        yield settled(crew.outcome(first.handle, first.position, first.item), first.position, first.item)
+        yield unwrap_result(crew.outcome(first.handle, first.position, first.item), first.position, first.item)
 
 
-def counted(results: Generator[R, None, None], progress: Callable[[int], None]) -> Iterator[R]:
+def count_progress(results: Generator[R, None, None], progress: Callable[[int], None]) -> Iterator[R]:
     """The same results; ``progress`` is told before each how many there are by now."""
     with closing(results):
         for count, result in enumerate(results, start=1):

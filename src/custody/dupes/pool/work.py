@@ -20,7 +20,7 @@ class WorkerLost(WorldError):
 
     def __init__(self, position: int, item: object, words: str) -> None:
         super().__init__(
-            f"a worker died on {described(position, item)}: {words}",
+            f"a worker died on {describe_item(position, item)}: {words}",
             hint="it may have run out of memory; fewer workers need less",
         )
         self.position = position
@@ -30,7 +30,7 @@ class WorkError(CustodyError):
     """The function raised what is none of our errors, so this is a bug; ``position`` counts items from 0."""
 
     def __init__(self, position: int, item: object, words: str) -> None:
-        super().__init__(f"cannot work on {described(position, item)}: {words}")
+        super().__init__(f"cannot work on {describe_item(position, item)}: {words}")
         self.position = position
 
 
@@ -62,7 +62,7 @@ def attempt(fn: Callable[[T], R], item: T) -> WorkOutcome[R]:
         return _failed(error)
 
 
-def settled(outcome: WorkOutcome[R], position: int, item: object) -> R:
+def unwrap_result(outcome: WorkOutcome[R], position: int, item: object) -> R:
     """The result; a failure is raised in its family, with the item named and the worker's traceback as a note."""
     if isinstance(outcome, WorkResult):
         return outcome.result
@@ -71,10 +71,10 @@ def settled(outcome: WorkOutcome[R], position: int, item: object) -> R:
     raise error
 
 
-def described(position: int, item: object) -> str:
+def describe_item(position: int, item: object) -> str:
     """An item by number and content, in a few words.
 
-    >>> described(6, "src/app.py")
+    >>> describe_item(6, "src/app.py")
     "item 7, 'src/app.py'"
     """
     return f"item {position + 1:,}, {reprlib.repr(item)}"
@@ -91,4 +91,4 @@ def _failed(error: Exception) -> WorkFailure:
 def _as_error(failed: WorkFailure, position: int, item: object) -> CustodyError:
     if failed.family is CustodyError:
         return WorkError(position, item, failed.words)
-    return failed.family(f"cannot work on {described(position, item)}: {failed.words}", hint=failed.hint)
+    return failed.family(f"cannot work on {describe_item(position, item)}: {failed.words}", hint=failed.hint)

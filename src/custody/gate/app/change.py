@@ -28,7 +28,7 @@ class ChangeUnderReview:
 
 
 @contextmanager
-def judged(desk: Workspace, typed: str | None) -> Iterator[ChangeUnderReview]:
+def resolve_change(desk: Workspace, typed: str | None) -> Iterator[ChangeUnderReview]:
     """The change that somebody typed; None for the work tree."""
     if typed is not None:
         yield ChangeUnderReview(desk.repository, change_of(desk.repository, typed))

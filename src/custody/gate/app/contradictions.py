@@ -15,7 +15,7 @@ from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
 from custody.gate.model import MissingEvidence, RecordState
 from custody.gate.queries.edits import edits_recorded_twice
-from custody.ledger.claim import is_claim, trusted_chains
+from custody.ledger.claim import is_claim, list_trusted_chains
 from custody.ledger.queries.edits import edits_of_session
 from custody.store import ObservedView
 
@@ -96,7 +96,7 @@ class Doubts:
 
     @cached_property
     def _owned(self) -> set[StoreId]:
-        return trusted_chains(self._store)
+        return list_trusted_chains(self._store)
 
     # --- founded --------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ A verdict that names all of it can be worked out again, and must then come out t
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from custody.attribution.app.context import reading
+from custody.attribution.app.context import open_store_with_traces
 from custody.core.errors import StoreError
 from custody.core.ids import Digest, StoreId
 from custody.core.record import ChainTip
@@ -55,15 +55,15 @@ def rests_on(desk: Workspace) -> EvidenceBasis:
     """What a verdict that is given now would rest on; no chain where none can be read, which the gate says itself."""
     counted = _counted(desk)
     try:
-        with reading(desk) as store, store.reading():
+        with open_store_with_traces(desk) as store, store.reading():
             chains = tuple(store.tables.chains())
             owned = store.tables.owned() & {head.store for head in chains}
-            return EvidenceBasis(chains, store.own(), frozenset(owned), indexed(store), counted)
+            return EvidenceBasis(chains, store.own(), frozenset(owned), read_index_extent(store), counted)
     except StoreError:
         return EvidenceBasis(gaps=counted)
 
 
-def indexed(store: Store, until: int | None = None) -> IndexExtent | None:
+def read_index_extent(store: Store, until: int | None = None) -> IndexExtent | None:
     """How far the index goes, or that it goes so far; None where it does not."""
     changes = newest_change(store) if until is None else until
     row = changes_by_id(store, [changes]).get(changes)

@@ -10,9 +10,9 @@ from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
 from custody.core.wire.sarif import SarifRule
 from custody.core.wire.time import text_from
-from custody.gate.app.change import ChangeUnderReview, judged
+from custody.gate.app.change import ChangeUnderReview, resolve_change
 from custody.gate.app.evidence_basis import EvidenceBasis, rests_on
-from custody.gate.app.gather import GatheredEvidence, looked_at
+from custody.gate.app.gather import GatheredEvidence, gather_evidence
 from custody.gate.app.policy import Policy, policy_of
 from custody.gate.checks.attribution import attribution
 from custody.gate.checks.calls import calls
@@ -70,32 +70,32 @@ def gate(desk: Workspace, request: GateRequest) -> GateReport:
     """Judge what a change brings, by the rules of its base."""
     now_ns = desk.now_ns()
     still = replace(desk, now_ns=lambda: now_ns)
-    with judged(still, request.change) as one:
+    with resolve_change(still, request.change) as one:
         policy = policy_of(one)
-        rests, looked = _looked(still, one, policy, request.description)
+        rests, looked = _gather_stable_evidence(still, one, policy, request.description)
         verdict = judge(looked.seen, tuple(CHECKS.values()), policy.rules.of(GateRules))
         return _report(one, policy, looked, verdict, _VerdictBinding(now_ns, rests, request.description))
 
 
-def _looked(
+def _gather_stable_evidence(
     desk: Workspace, one: ChangeUnderReview, policy: Policy, description: bytes | None
 ) -> tuple[EvidenceBasis, GatheredEvidence]:
     """What was seen, and what all of it rests on: nothing may have arrived between the first look and the last."""
     rests = rests_on(desk)
     for _ in range(LOOKS_MAX):
-        looked = looked_at(desk, one, policy, description, desk.now_ns())
+        looked = gather_evidence(desk, one, policy, description, desk.now_ns())
         before, rests = rests, rests_on(desk)
         if rests == before:
             return rests, looked
     from custody.gate.app.snapshot import past_desk  # agents are at work in this very moment
 
     with past_desk(desk, rests) as past:
-        return rests, looked_at(past, one, policy, description, desk.now_ns())
+        return rests, gather_evidence(past, one, policy, description, desk.now_ns())
 
 
 def first_place(desk: Workspace, request: GateRequest) -> PlaceReport:
     """Where something is said that is about the change as a whole: at the first line that it adds."""
-    with judged(desk, request.change) as one:
+    with resolve_change(desk, request.change) as one:
         for addition in one.change.additions:
             if addition.lines:
                 line = addition.lines[0].first
@@ -150,7 +150,7 @@ def _report(
         fork=change.fork,
         worktree=one.is_work_tree,
         level=verdict.level.value,
-        reasons=[_given(reason) for reason in verdict.reasons],
+        reasons=[_report_reason(reason) for reason in verdict.reasons],
         added=AddedLines(**{whose.value: lines[whose] for whose in LineOwner}),
         unread=[
             UnreadFile(file.path, file.found.why) for file in seen.files if isinstance(file.found, MissingEvidence)
@@ -169,7 +169,7 @@ def _report(
     )
 
 
-def _given(reason: Reason) -> ReasonReport:
+def _report_reason(reason: Reason) -> ReasonReport:
     places = [_place(spot) for spot in reason.spots]
     return ReasonReport(reason.code.value, reason.level.value, reason.sentence, reason.remedy, places)
 

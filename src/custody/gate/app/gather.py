@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 
 from custody.attribution import Grade
 from custody.attribution.app.blame import BlameReporter
-from custody.attribution.app.context import attributing
+from custody.attribution.app.context import open_attribution
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError, StoreError
 from custody.core.lines import Lines
 from custody.dupes.app.change_index import newest_change
 from custody.gate.app.change import ChangeUnderReview
 from custody.gate.app.contradictions import Doubts
-from custody.gate.app.has_prose import has_words
+from custody.gate.app.has_prose import has_prose
 from custody.gate.app.policy import Policy
 from custody.gate.model import (
     AddedRange,
@@ -29,7 +29,7 @@ from custody.gate.model import (
 )
 from custody.gate.rules import GateRules
 from custody.ledger.gaps import gaps
-from custody.ledger.integrity import checked
+from custody.ledger.integrity import check_integrity
 from custody.store import Store
 from custody.trust import ChangeAuthor
 from custody.trust.app.approve import decide_approvals
@@ -56,7 +56,7 @@ class GatheredEvidence:
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 
-def looked_at(
+def gather_evidence(
     desk: Workspace, one: ChangeUnderReview, policy: Policy, description: bytes | None, now_ns: int
 ) -> GatheredEvidence:
     """Look at everything that some check wants to know."""
@@ -69,7 +69,7 @@ def looked_at(
     texts: tuple[ChangeText, ...] = ()
     if rules.citations == "off":
         skipped["citations"] = "gate.citations is 'off'"
-    elif has_words(one, description):
+    elif has_prose(one, description):
         from custody.gate.app.texts import texts_of  # loads parsers, which most verdicts need not
 
         texts = texts_of(desk, one, description, policy)
@@ -96,18 +96,18 @@ def _attributed(desk: Workspace, one: ChangeUnderReview, policy: Policy, now_ns:
         return GatheredEvidence(GateEvidence((), change.period, known))
     left_out = tuple(AddedTo(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in one.left_out)
     try:
-        with attributing(desk, effective=policy.rules) as evidence:
+        with open_attribution(desk, effective=policy.rules) as evidence:
             reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
             if one.version is not None:
                 evidence.history.prepare(one.version, [addition.path for addition in change.additions])
-            told = {addition.path: _told(reporting, one, addition) for addition in change.additions}
+            told = {addition.path: _attribute_addition(reporting, one, addition) for addition in change.additions}
             doubts = Doubts(evidence, one.version)
             files = tuple(_added(addition, told[addition.path], operators, doubts) for addition in change.additions)
             recorded = doubts.recorded(recorded)
             evidence.save()
             seen = GateEvidence((*files, *left_out), change.period, recorded)
             edited = {path.display: found for path, found in told.items() if not isinstance(found, MissingEvidence)}
-            return replace(_asked(evidence.store, one, policy, seen, now_ns), edited=edited)
+            return replace(_add_trust_answers(evidence.store, one, policy, seen, now_ns), edited=edited)
     except StoreError as error:
         unknown = MissingEvidence(f"has no answer: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(AddedTo(addition.path.display, unknown) for addition in change.additions)
@@ -116,7 +116,7 @@ def _attributed(desk: Workspace, one: ChangeUnderReview, policy: Policy, now_ns:
 
 def _recorded(desk: Workspace) -> RecordState | MissingEvidence | None:
     try:
-        report = checked(desk)  # in any case: where the database is gone, its heads may still be there
+        report = check_integrity(desk)  # in any case: where the database is gone, its heads may still be there
         if not (report.records or report.pending or report.findings):
             return None
         return RecordState(tuple(gaps(desk)), tuple(finding.what for finding in report.findings))
@@ -124,7 +124,7 @@ def _recorded(desk: Workspace) -> RecordState | MissingEvidence | None:
         return MissingEvidence(f"the store cannot be read: {error.message}", error.hint or ASK_DOCTOR)
 
 
-def _told(
+def _attribute_addition(
     reporting: BlameReporter, one: ChangeUnderReview, addition: Addition
 ) -> Sequence[Attribution] | MissingEvidence:
     """Who wrote the lines that one file gets."""
@@ -157,7 +157,9 @@ def _stretch(one: Attribution, operators: Operators, *, is_doubted: bool) -> Add
     return AddedRange(lines, LineOwner(one.kind), one.tier, grade, author_of(one, operators))
 
 
-def _asked(store: Store, one: ChangeUnderReview, policy: Policy, seen: GateEvidence, now_ns: int) -> GatheredEvidence:
+def _add_trust_answers(
+    store: Store, one: ChangeUnderReview, policy: Policy, seen: GateEvidence, now_ns: int
+) -> GatheredEvidence:
     """The same with what the records of the agents say that wrote it, folded anew from what was just checked."""
     stretches = [one for file in seen.files if not isinstance(file.found, MissingEvidence) for one in file.found]
     lines = Counter[ChangeAuthor]()

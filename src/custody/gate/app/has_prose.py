@@ -10,7 +10,7 @@ OPENERS = (b"[", "【".encode())
 """How every marker begins."""
 
 
-def has_words(one: ChangeUnderReview, description: bytes | None) -> bool:
+def has_prose(one: ChangeUnderReview, description: bytes | None) -> bool:
     """Whether anything that the change says could lack a citation: a document, a message, its description."""
     if any(is_document(file) for file in one.change.files):
         return True

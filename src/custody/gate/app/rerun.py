@@ -17,7 +17,7 @@ from custody.core.record import ChainTip
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import Json, dump
 from custody.core.wire.time import ns_from
-from custody.gate.app.evidence_basis import EvidenceBasis, IndexExtent, head_of, indexed
+from custody.gate.app.evidence_basis import EvidenceBasis, IndexExtent, head_of, read_index_extent
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.app.snapshot import past_desk
 from custody.gate.wire.report import ChainExtent, GateReport
@@ -159,7 +159,7 @@ def _check_records(store: Store, rests: EvidenceBasis) -> None:
             raise _CannotBeHad(f"these records are not those: record {head.seq} of chain {head.store} is another one")
     if erased := erased_since(store, rests.chains):
         raise _CannotBeHad(f"{erased} record(s) were erased since")
-    if rests.index is not None and indexed(store, rests.index.changes) != rests.index:
+    if rests.index is not None and read_index_extent(store, rests.index.changes) != rests.index:
         raise _CannotBeHad(
             f"the {rests.index.changes} indexed change(s) that it was compared with are not those of the index here"
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from custody.attribution.app.chain_origins import copy_origins
-from custody.attribution.app.context import reading
+from custody.attribution.app.context import open_store_with_traces
 from custody.capture.spool import Spool
 from custody.dupes.app.change_index import copy_index_until
 from custody.gate.app.evidence_basis import EvidenceBasis
@@ -52,7 +52,7 @@ def past_desk(desk: Workspace, rests: EvidenceBasis) -> Iterator[PastWorkspace]:
     The caller has seen that these records are there.
     """
     with desk.scratch() as store:
-        with reading(desk) as source:
+        with open_store_with_traces(desk) as source:
             if rests.chains:
                 copy_until(source, rests.chains, store)
                 copy_origins(source, [head.store for head in rests.chains], store)

@@ -41,7 +41,7 @@ def verify_verdict(desk: Workspace, relied: VerdictCheck) -> VerdictReport:
         *_signature_findings(signature, is_needed=signers is not None),
         *_subject(given),
         *_level(given.report),
-        *(IntegrityFinding(CODES[again.state], _said(again.state, sentence)) for sentence in again.said),
+        *(IntegrityFinding(CODES[again.state], _describe_state(again.state, sentence)) for sentence in again.said),
     ]
     report = given.report
     return VerdictReport(
@@ -61,7 +61,7 @@ def verify_verdict(desk: Workspace, relied: VerdictCheck) -> VerdictReport:
     )
 
 
-def _said(state: str, sentence: str) -> str:
+def _describe_state(state: str, sentence: str) -> str:
     return f"it cannot be worked out again: {sentence}" if state == "not" else sentence
 
 

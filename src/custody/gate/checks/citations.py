@@ -35,10 +35,10 @@ def citations(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
             by_code[_CODES.get(lack.code, ReasonCode.CITE_BROKEN)].append(lack)
         for code, lacks in by_code.items():
             spots = [Spot(text.name, Lines(one.line, one.line)) for one in lacks] if text.is_file else []
-            yield rules.reason(code, f"{text.name}: {_told(lacks)}", spots=spots)
+            yield rules.reason(code, f"{text.name}: {_describe_lacks(lacks)}", spots=spots)
 
 
-def _told(lacks: Sequence[Finding]) -> str:
+def _describe_lacks(lacks: Sequence[Finding]) -> str:
     places = "; ".join(f"line {one.line}: {one.message} ({one.code.value})" for one in lacks[:SHOWN_MAX])
     rest = len(lacks) - SHOWN_MAX
     return places if rest <= 0 else f"{places}; and {rest} more"

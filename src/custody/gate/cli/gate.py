@@ -12,9 +12,9 @@ from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
 from custody.gate.app.gate import GateRequest, first_place, formed, gate
 from custody.gate.wire.report import GateReport
-from custody.terminal.frame import answer, json_option, the_desk
-from custody.trust.cli.approve import standing_words
-from custody.workspace.atomic_file import written_whole
+from custody.terminal.frame import answer, json_option, open_workspace
+from custody.trust.cli.approve import render_agent_approval
+from custody.workspace.atomic_file import open_atomic
 from custody.workspace.workspace import Workspace
 
 SHA_DIGITS = 12
@@ -80,17 +80,17 @@ def command(  # noqa: PLR0913 - one for each option
     if out is not None and form is None and not as_json:
         raise InputError("--out writes --json or a --format", hint="say which of them")
     said = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
-    desk, request = the_desk(ctx), GateRequest(change=change, description=said)
+    desk, request = open_workspace(ctx), GateRequest(change=change, description=said)
     report = gate(desk, request)
     if form is None and out is None:
-        return answer(report, "\n".join(_words(report)), as_json=as_json)
+        return answer(report, "\n".join(_render_verdict(report)), as_json=as_json)
     data = encode_report(report) + b"\n" if form is None else _formed(report, form, sign_key, desk, request)
     if out is None:
         click.echo(data, nl=False)
         return 1 if report.outcome == "found" else 0
-    with written_whole(out) as file:
+    with open_atomic(out) as file:
         file.write(data)
-    return answer(report, "\n".join(_words(report)), as_json=False)
+    return answer(report, "\n".join(_render_verdict(report)), as_json=False)
 
 
 def _formed(report: GateReport, form: str, key: Path | None, desk: Workspace, request: GateRequest) -> bytes:
@@ -101,11 +101,11 @@ def _formed(report: GateReport, form: str, key: Path | None, desk: Workspace, re
     return stated(report, key)
 
 
-def _words(report: GateReport) -> Iterator[str]:
+def _render_verdict(report: GateReport) -> Iterator[str]:
     yield report.level
     for reason in report.reasons:
         yield f"  {reason.code} ({reason.level}): {reason.sentence}; {reason.remedy}"
-    yield from (standing_words(agent) for agent in report.trust)
+    yield from (render_agent_approval(agent) for agent in report.trust)
     if report.skipped:
         yield f"  not looked at: {'; '.join(f'{one.name}, since {one.why}' for one in report.skipped)}"
     head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]

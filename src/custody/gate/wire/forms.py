@@ -131,8 +131,8 @@ def encode_check_run(report: GateReport, name: str = "custody") -> bytes:
     if len(found) > GITHUB_ANNOTATIONS_MAX:
         said += f"\n{len(found) - GITHUB_ANNOTATIONS_MAX} more place(s) are not marked.\n"
     output = _Output(
-        cut(f"{report.level}: {_HEADLINES[report.level]}", GITHUB_TITLE_CHARACTERS_MAX),
-        cut(said, GITHUB_TEXT_BYTES_MAX),
+        truncate_bytes(f"{report.level}: {_HEADLINES[report.level]}", GITHUB_TITLE_CHARACTERS_MAX),
+        truncate_bytes(said, GITHUB_TEXT_BYTES_MAX),
         found[:GITHUB_ANNOTATIONS_MAX],
     )
     conclusion = _CONCLUSIONS[report.level]
@@ -150,10 +150,10 @@ def to_the_second(moment: str) -> str:
     return f"{moment[:SECOND_SIGNS]}Z"
 
 
-def cut(text: str, bytes_max: int) -> str:
+def truncate_bytes(text: str, bytes_max: int) -> str:
     """A text of at most so many bytes, with a sign where it was cut.
 
-    >>> cut("äöü", 6), len(cut("ä" * 100, 50).encode()) <= 50
+    >>> truncate_bytes("äöü", 6), len(truncate_bytes("ä" * 100, 50).encode()) <= 50
     ('äöü', True)
     """
     data = text.encode("utf-8", "replace")
@@ -162,10 +162,10 @@ def cut(text: str, bytes_max: int) -> str:
     return data[: bytes_max - len(CUT.encode())].decode("utf-8", "ignore") + CUT
 
 
-def escaped(text: str) -> str:
+def escape_markup(text: str) -> str:
     """Words that stay words: no markup, no HTML, no mention, no reference to an issue, on one line.
 
-    >>> escaped("a_b [x](y) <img> @all")
+    >>> escape_markup("a_b [x](y) <img> @all")
     'a\\\\_b \\\\[x\\\\]\\\\(y\\\\) &lt;img&gt; &#64;all'
     """
     printable = "".join(sign if sign.isprintable() else " " for sign in text)
@@ -177,7 +177,7 @@ def _paragraphs(report: GateReport) -> Iterator[str]:
     yield f"**custody: {report.level}** — {_HEADLINES[report.level]}"
     yield ""
     for reason in report.reasons:
-        yield f"- `{reason.code}` ({reason.level}): {escaped(reason.sentence)}. *{escaped(reason.remedy)}*"
+        yield f"- `{reason.code}` ({reason.level}): {escape_markup(reason.sentence)}. *{escape_markup(reason.remedy)}*"
     if report.reasons:
         yield ""
     added = report.added
@@ -187,7 +187,7 @@ def _paragraphs(report: GateReport) -> Iterator[str]:
     for agent in report.trust:
         yield f"`{_code(agent.agent)}`: score {agent.score:.4f}, {agent.tier}, {agent.samples} decision(s)."
     for one in report.skipped:
-        yield f"Not looked at: {one.name}, since {escaped(one.why)}."
+        yield f"Not looked at: {one.name}, since {escape_markup(one.why)}."
     yield ""
     head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
     yield f"<sub>{report.fork[:SHA_DIGITS]}..{head}, rules {report.rules_digest[:19]}, as of {report.as_of}</sub>"
@@ -211,4 +211,4 @@ def _annotations(report: GateReport) -> Iterator[_Annotation]:
 
 
 def _message(reason: ReasonReport) -> str:
-    return cut(f"{reason.sentence}; {reason.remedy}", ANNOTATION_CHARACTERS_MAX)
+    return truncate_bytes(f"{reason.sentence}; {reason.remedy}", ANNOTATION_CHARACTERS_MAX)

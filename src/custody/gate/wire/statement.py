@@ -123,7 +123,7 @@ def decode_verdict(data: bytes) -> GivenVerdict:
 
 
 def _enveloped(data: bytes, value: dict[str, Json]) -> GivenVerdict:
-    envelope = _taken(value, _Envelope, "envelope")
+    envelope = _convert_part(value, _Envelope, "envelope")
     if len(envelope.signatures) != 1:
         raise InputError(
             f"the envelope has {len(envelope.signatures)} signatures instead of one", hint="custody writes one"
@@ -145,13 +145,13 @@ def _enveloped(data: bytes, value: dict[str, Json]) -> GivenVerdict:
 
 
 def _stated(value: dict[str, Json]) -> GivenVerdict:
-    statement = _taken(value, _Statement, "statement of custody's")
+    statement = _convert_part(value, _Statement, "statement of custody's")
     subjects = tuple(one.digest for one in statement.subject)
     return GivenVerdict("statement", statement.predicate, _report(statement.predicate), subjects)
 
 
 def _report(value: dict[str, Json]) -> GateReport:
-    return _taken(value, GateReport, "verdict of 'custody gate'")
+    return _convert_part(value, GateReport, "verdict of 'custody gate'")
 
 
 def _object(value: Json) -> dict[str, Json]:
@@ -160,7 +160,7 @@ def _object(value: Json) -> dict[str, Json]:
     return value
 
 
-def _taken(value: dict[str, Json], kind: type[T], what: str) -> T:
+def _convert_part(value: dict[str, Json], kind: type[T], what: str) -> T:
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:

@@ -7,12 +7,12 @@ from functools import cached_property
 
 from custody.config import Effective
 from custody.core.ids import CallId
-from custody.graph.app.learn import Unit, all_units, imported_units, units_of
+from custody.graph.app.learn import Unit, imported_units, list_units, units_of
 from custody.graph.app.session_spans import call_span
 from custody.graph.calls import SequenceCall
 from custody.graph.prediction import NextModel, SessionState
 from custody.graph.rules import GraphRules
-from custody.ledger.claim import is_claim, trusted_chains
+from custody.ledger.claim import is_claim, list_trusted_chains
 from custody.store import Store
 
 CHANCE_MIN = 1e-12
@@ -33,7 +33,7 @@ class CallChances:
     def __init__(self, store: Store, effective: Effective, sessions: Collection[str]) -> None:
         self._store = store
         self._rules = effective.of(GraphRules)
-        units = sorted(units_of(store, all_units(store)), key=lambda unit: (unit.first_ns, unit.name))
+        units = sorted(units_of(store, list_units(store)), key=lambda unit: (unit.first_ns, unit.name))
         self._own = [unit for unit in units if unit.id in sessions]
         others = [unit for unit in units if unit.id not in sessions]
         self._taught = [calls for unit in self._recorded(others) for calls in unit.calls(self._rules)]
@@ -68,7 +68,7 @@ class CallChances:
         yield from (recorded.get(unit.name, unit) for unit in units)
 
     def _sessions_first(self, units: Sequence[Unit], *, is_claimed: bool) -> list[Unit]:
-        chains = trusted_chains(self._store)
+        chains = list_trusted_chains(self._store)
         names = [unit.name for unit in units]
         own = units if is_claimed else units_of(self._store, names, lambda record: not is_claim(record, chains))
         return sorted(own, key=lambda unit: unit.name, reverse=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from custody.core.views import ObservedSpan
 from custody.graph.app.learn import graph_rules, spans_traced_in
-from custody.graph.app.session_spans import SESSION, execution_of, spans_of_seen
+from custody.graph.app.session_spans import SESSION, execution_of, make_session_spans
 from custody.graph.model import CallSpan, Kind, Status
 from custody.graph.spans import SpanForest, forest_of
 from custody.ledger.queries.sessions import SessionRow, SessionView
@@ -72,7 +72,7 @@ def build_call_tree(
 
 def _spans(store: Store, row: SessionRow, seen: Sequence[ObservedView[SessionView]]) -> Iterator[ObservedSpan]:
     """The spans that a session gives, and those of programs that were traced in it."""
-    yield from spans_of_seen(store, row.agent, row.session, seen)
+    yield from make_session_spans(store, row.agent, row.session, seen)
     yield from spans_traced_in(store, row.session)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from custody.core.errors import InputError
 from custody.core.ids import ExecutionId
 from custody.graph.app.learn import LearntGraph
-from custody.graph.app.report import edge_told
+from custody.graph.app.report import report_edge
 from custody.graph.model import EdgeKey, EdgeType
 from custody.graph.queries.span_views import first_spans
 from custody.graph.wire.report import GraphEdge, GraphWitness
@@ -39,8 +39,10 @@ def list_edge_runs(store: Store, learnt: LearntGraph, key: EdgeKey) -> Runs | No
     edge = learnt.engine.get_edge_data(*key)
     if edge is None:
         return None
-    report = edge_told(edge)
-    owners = {execution: _whose(store, execution) for execution in {witness.execution for witness in report.evidence}}
+    report = report_edge(edge)
+    owners = {
+        execution: _find_session(store, execution) for execution in {witness.execution for witness in report.evidence}
+    }
     runs = [EdgeRun(witness, *owners[witness.execution]) for witness in report.evidence]
     return Runs(edge=report, runs=sorted(runs, key=lambda run: run.witness.at or "", reverse=True))
 
@@ -60,7 +62,7 @@ def edge_key(name: str) -> EdgeKey:
     return rest[:signs], rest[signs + 1 :], types[kind]
 
 
-def _whose(store: Store, execution: str) -> tuple[str | None, str | None]:
+def _find_session(store: Store, execution: str) -> tuple[str | None, str | None]:
     """The agent and the session of an execution, as far as they are known."""
     agent, _, session = execution.partition(":")
     rows = session_rows(store, limit=SESSIONS_MAX, named=session) if session else []

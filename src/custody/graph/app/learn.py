@@ -21,7 +21,7 @@ from custody.graph.rules import GraphRules
 from custody.graph.spans import Repair, SpanRepairs, forest_of
 from custody.ledger.claim import BROUGHT_KINDS, IMPORT_EVENT
 from custody.store import Store, StoreUnwritable
-from custody.workspace.rules_in_force import loaded
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 LEARNT_BY = "2"
@@ -78,17 +78,17 @@ class LearntGraph:
 
 def graph_rules(desk: Workspace) -> GraphRules:
     """The rules in force."""
-    return loaded(desk)[0].of(GraphRules)
+    return load_rules(desk)[0].of(GraphRules)
 
 
-def learnt(desk: Workspace, store: Store, rules: GraphRules) -> LearntGraph:
+def learn_graph(desk: Workspace, store: Store, rules: GraphRules) -> LearntGraph:
     """The graph as the store's records make it now; what is over is kept for the next question where that can be."""
     found = LearntGraph(GraphEngine(rules), rules)
     with store.reading():
         plan = _planned(store, rules)
         if not plan.anew:
             found.engine.sync_from_database(GraphTables(store))
-        over, going_on = _taken(desk, store, plan, found)
+        over, going_on = _learn_units(desk, store, plan, found)
     try:
         with store.writing():
             _keep(store, plan, found.engine, over, going_on)
@@ -149,13 +149,13 @@ def _planned(store: Store, rules: GraphRules) -> _LearnPlan:
     # Of what was learnt more has come: its counts cannot be taken back.
     anew = anew or any(known.get(unit, OPEN) not in (OPEN, places[unit]) for unit in waiting)
     if anew:
-        every = all_units(store)
+        every = list_units(store)
         return _LearnPlan(version, kept, {}, every, tables.places(every), heads, anew=True)
     over = {unit: count for unit, count in known.items() if count != OPEN}
     return _LearnPlan(version, kept, over, tuple(sorted(waiting - over.keys())), places, heads, anew=False)
 
 
-def _taken(desk: Workspace, store: Store, plan: _LearnPlan, found: LearntGraph) -> tuple[list[str], list[Unit]]:
+def _learn_units(desk: Workspace, store: Store, plan: _LearnPlan, found: LearntGraph) -> tuple[list[str], list[Unit]]:
     """Learn from the units that are over, one at a time; given back are their names, and the units that may go on."""
     over_ns = desk.now_ns() - int(found.rules.settled_hours * HOUR_NS)
     over: list[str] = []
@@ -193,7 +193,7 @@ def _touched(store: Store, done: dict[str, tuple[int, str]]) -> set[str]:
     return found
 
 
-def all_units(store: Store) -> tuple[str, ...]:
+def list_units(store: Store) -> tuple[str, ...]:
     """Every session and every execution of which calls were recorded, by name."""
     every = {unit for head in store.tables.chains() for unit in GraphTables(store).touched(head.store, 0)}
     return tuple(sorted(_without_copies(store, every)))

@@ -17,11 +17,13 @@ DAY_NS = 86_400 * 1_000_000_000
 
 def outcomes_of(store: Store, units: Sequence[Unit]) -> list[GraphOutcome]:
     """What was told of the changes that these sessions wrote lines of, the oldest first: the last one stands."""
-    found = {one.record: one for unit in units if unit.name.startswith("session:") for one in _told(store, unit)}
+    found = {
+        one.record: one for unit in units if unit.name.startswith("session:") for one in _iterate_outcomes(store, unit)
+    }
     return sorted(found.values(), key=lambda one: (one.at, one.record))
 
 
-def _told(store: Store, unit: Unit) -> Iterator[GraphOutcome]:
+def _iterate_outcomes(store: Store, unit: Unit) -> Iterator[GraphOutcome]:
     for agent in agents_of_session(store, SessionId(unit.id)):
         until_ns = unit.last_ns + LATER_DAYS_MAX * DAY_NS
         for seen in decisions_between(store, agent, unit.first_ns, until_ns):

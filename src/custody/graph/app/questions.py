@@ -10,9 +10,9 @@ from msgspec import structs
 from custody.core.errors import InputError
 from custody.core.ids import SessionId
 from custody.core.wire.time import ns_from
-from custody.graph.app.learn import LearntGraph, Unit, all_units, graph_rules, learnt, units_of
+from custody.graph.app.learn import LearntGraph, Unit, graph_rules, learn_graph, list_units, units_of
 from custody.graph.app.outcomes import outcomes_of
-from custody.graph.app.report import edge_told, node_told
+from custody.graph.app.report import report_edge, report_node
 from custody.graph.calls import SequenceCall
 from custody.graph.edge_style import Palette, Theme
 from custody.graph.elements import Element
@@ -83,7 +83,7 @@ def graph_path(desk: Workspace, start: str, end: str, measure: Cost) -> GraphPat
         measure=measure,
         nodes=[] if path is None else list(path.nodes),
         cost=None if path is None else path.cost,
-        edges=[] if path is None else [edge_told(edge) for edge in path.edges],
+        edges=[] if path is None else [report_edge(edge) for edge in path.edges],
     )
 
 
@@ -100,7 +100,7 @@ def graph_related(desk: Workspace, node: str, formula: Formula, limit: int | Non
             GraphAlike(
                 one.node,
                 one.score,
-                [SharedNeighbour(each.node, each.share, list(map(edge_told, each.edges))) for each in one.witnesses],
+                [SharedNeighbour(each.node, each.share, list(map(report_edge, each.edges))) for each in one.witnesses],
             )
             for one in alike
         ],
@@ -111,7 +111,7 @@ def graph_next(desk: Workspace, session: str | None, after: Sequence[str], limit
     """The likeliest next calls of a session, or after calls by their fine names, such as ``Read .py``."""
     with _asking(desk) as (store, found):
         mine = () if session is None else units_named(store, session)
-        units = list(units_of(store, all_units(store)))
+        units = list(units_of(store, list_units(store)))
         so_far = SessionState()
         model = NextModel(found.rules)
         known = sorted(units, key=lambda unit: (unit.first_ns, unit.name))
@@ -129,7 +129,7 @@ def graph_next(desk: Workspace, session: str | None, after: Sequence[str], limit
         after=[call.name for call in done[-found.rules.next_max :]],
         calls=sum(map(len, learnt_from)),
         suggestions=[
-            GraphSuggestion(one.name, one.node, one.chance, dict(one.parts), [edge_told(edge) for edge in one.edges])
+            GraphSuggestion(one.name, one.node, one.chance, dict(one.parts), [report_edge(edge) for edge in one.edges])
             for one in suggestions
         ],
     )
@@ -143,15 +143,15 @@ def graph_dag(desk: Workspace, nodes: Sequence[str]) -> GraphDagReport:
     return GraphDagReport(
         outcome="fine",
         order=list(dag.order),
-        edges=[edge_told(edge) for edge in dag.edges],
-        removed=[edge_told(edge) for edge in dag.removed],
+        edges=[report_edge(edge) for edge in dag.edges],
+        removed=[report_edge(edge) for edge in dag.removed],
     )
 
 
 def graph_diff(desk: Workspace, before: str, after: str, look: ViewOptions) -> GraphDiffReport:
     """What differs between two periods (``FROM..TO``, either end open) or two agents (by name)."""
     with _asking(desk) as (store, found):
-        units = list(units_of(store, all_units(store)))
+        units = list(units_of(store, list_units(store)))
         old, new = (snapshot_from(units_chosen(store, units, side), found.rules) for side in (before, after))
     view = difference_view(old, new)
     return GraphDiffReport(
@@ -169,7 +169,7 @@ def graph_diff(desk: Workspace, before: str, after: str, look: ViewOptions) -> G
 @contextmanager
 def _asking(desk: Workspace) -> Iterator[tuple[Store, LearntGraph]]:
     with desk.reading() as store:
-        yield store, learnt(desk, store, graph_rules(desk))
+        yield store, learn_graph(desk, store, graph_rules(desk))
 
 
 def _shown(
@@ -179,9 +179,9 @@ def _shown(
         outcome="fine",
         view=view,  # type: ignore[arg-type]  # one of its words
         units=found.units,
-        nodes=[node_told(node) for node in snapshot.nodes],
-        edges=[edge_told(edge) for edge in snapshot.edges],
-        aside=[edge_told(edge) for edge in snapshot.aside],
+        nodes=[report_node(node) for node in snapshot.nodes],
+        edges=[report_edge(edge) for edge in snapshot.edges],
+        aside=[report_edge(edge) for edge in snapshot.aside],
         repairs=repairs,
         elements=elements,
         outcomes=[],
@@ -193,7 +193,7 @@ def units_named(store: Store, session: str) -> tuple[str, ...]:
 
     A session in which programs were traced, and nothing else, is all of their executions.
     """
-    names = [name for name in all_units(store) if name.partition(":")[2].startswith(session)]
+    names = [name for name in list_units(store) if name.partition(":")[2].startswith(session)]
     exact = [name for name in names if name.partition(":")[2] == session]
     traced = executions_of_session(store, SessionId(session)) if not exact else []
     told = {f"execution:{execution}" for execution in traced}

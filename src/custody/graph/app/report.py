@@ -5,7 +5,7 @@ from custody.graph.model import Edge, Node
 from custody.graph.wire.report import GraphEdge, GraphNode, GraphWitness
 
 
-def edge_told(edge: Edge) -> GraphEdge:
+def report_edge(edge: Edge) -> GraphEdge:
     """One edge."""
     return GraphEdge(
         start=edge.start,
@@ -23,7 +23,7 @@ def edge_told(edge: Edge) -> GraphEdge:
     )
 
 
-def node_told(node: Node) -> GraphNode:
+def report_node(node: Node) -> GraphNode:
     """One node."""
     return GraphNode(
         name=node.name,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from custody.core.ids import AgentName, CallId, ExecutionId, SessionId, SpanId
 from custody.core.record import Record
-from custody.core.view_merge import merged_calls, merged_session
+from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import (
     CallStatus,
     FileEdit,
@@ -26,7 +26,7 @@ from custody.core.views import (
 )
 from custody.core.wire.canonical import Json
 from custody.graph.wire.attribute_names import tool_name
-from custody.graph.wire.span_names import cut_text, fit_name, fit_text
+from custody.graph.wire.span_names import fit_name, fit_text, truncate_span_text
 from custody.ledger.queries.sessions import SessionView, views_of_session
 from custody.ledger.sessions import prompts_of
 from custody.store import ObservedView, Store
@@ -80,7 +80,7 @@ def spans_of_session(
     ]
 
 
-def spans_of_seen(
+def make_session_spans(
     store: Store, agent: AgentName, session: SessionId, seen: Sequence[ObservedView[SessionView]]
 ) -> list[ObservedSpan]:
     """The spans of a session of one agent, of which everything was read."""
@@ -140,14 +140,14 @@ class _SessionSpans:
         whole = self._of.session
         given = () if whole is None else (("model", whole.model), ("operator", whole.operator))
         span = self._span(SESSION, SpanKind.SESSION, self._of.agent, self._began, self._ended)
-        return replace(span, attributes=_kept(given))
+        return replace(span, attributes=_trim_attributes(given))
 
     def _all_turns(self) -> Iterator[ObservedSpan]:
         ends: list[int | None] = [*self._turns, self._ended][1:]
         for number, (prompt, end) in enumerate(zip(self._of.prompts, ends, strict=True), start=1):
             given: tuple[Attribute, ...] = (("number", number), *((INFERRED,) if end is not None else ()))
             span = self._span(_turn(prompt), SpanKind.TURN, "turn", prompt.at_ns, end)
-            yield replace(span, parent=SESSION, attributes=_kept(given))
+            yield replace(span, parent=SESSION, attributes=_trim_attributes(given))
 
     def _subagent(self, name: str) -> ObservedSpan:
         calls = self._agents[name]
@@ -161,7 +161,7 @@ class _SessionSpans:
             parent=self._turn_of(calls[0]) if starter is None else call_span(starter.id),
             status=span.status and (SpanStatus.OK if starter is None else _STATUS.get(starter.status, SpanStatus.OK)),
             links=missing,
-            attributes=_kept((("subagent", name), *((INFERRED,) if ended is not None else ()))),
+            attributes=_trim_attributes((("subagent", name), *((INFERRED,) if ended is not None else ()))),
         )
 
     def _starter(self, calls: Sequence[ToolCall]) -> tuple[ToolCall | None, tuple[SpanRef, ...]]:
@@ -186,7 +186,7 @@ class _SessionSpans:
             status=None if ended is None else _STATUS[call.status],
             links=links,
             server=None if server is None else fit_name(server),
-            attributes=_kept(given),
+            attributes=_trim_attributes(given),
         )
 
     def _parent(self, call: ToolCall) -> tuple[SpanId, tuple[SpanRef, ...]]:
@@ -228,10 +228,12 @@ def _subagent(name: str) -> SpanId:
     return SpanId(fit_name(f"agent:{name}"))
 
 
-def _kept(attributes: Iterable[Attribute]) -> tuple[Attribute, ...]:
+def _trim_attributes(attributes: Iterable[Attribute]) -> tuple[Attribute, ...]:
     """Attributes as a span has them: those that say something, in order, none too long."""
     said = ((key, value) for key, value in attributes if value is not None)
-    return tuple(sorted((key, cut_text(fit_text(value)) if isinstance(value, str) else value) for key, value in said))
+    return tuple(
+        sorted((key, truncate_span_text(fit_text(value)) if isinstance(value, str) else value) for key, value in said)
+    )
 
 
 # --- what the store has -----------------------------------------------------------------------------------------------
@@ -244,11 +246,11 @@ def _captured(
     for edit in (one.view for one in seen if isinstance(one.view, FileEdit)):
         if edit.call is not None:
             files.setdefault(edit.call, edit.path.display)
-    calls = merged_calls(one.view for one in seen if isinstance(one.view, ToolCall))
+    calls = merge_calls(one.view for one in seen if isinstance(one.view, ToolCall))
     return CapturedSession(
         agent=agent,
         id=session,
-        session=merged_session(one.view for one in seen if isinstance(one.view, Session)),
+        session=merge_session(one.view for one in seen if isinstance(one.view, Session)),
         prompts=prompts_of(seen),
         calls=calls,
         files=files,

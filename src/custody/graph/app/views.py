@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from custody.core.ids import AgentName
 from custody.core.views import ObservedSpan
-from custody.graph.app.learn import LearntGraph, Unit, all_units, units_of
+from custody.graph.app.learn import LearntGraph, Unit, list_units, units_of
 from custody.graph.app.outcomes import outcomes_of
 from custody.graph.app.questions import snapshot_from, units_chosen
 from custody.graph.edge_style import COLOURS, Palette, Theme, legend_of, style_of
@@ -89,7 +89,7 @@ def agents_calling(desk: Workspace) -> list[str]:
 def executions_traced(desk: Workspace) -> list[str]:
     """Some executions of traced programs, by name."""
     with desk.reading() as store:
-        names = [name.partition(":")[2] for name in all_units(store) if name.startswith("execution:")]
+        names = [name.partition(":")[2] for name in list_units(store) if name.startswith("execution:")]
     return names[:EXECUTIONS_MAX]
 
 
@@ -156,7 +156,7 @@ def _graph(whole: Snapshot, wanted: GraphViewRequest, *, units: int, repairs: Ma
 
 def draw_difference(store: Store, wanted: GraphViewRequest, rules: GraphRules) -> Picture:
     """What differs between the two sides that are wanted."""
-    units = list(units_of(store, all_units(store)))
+    units = list(units_of(store, list_units(store)))
     sides = [units_chosen(store, units, side or "") for side in (wanted.before, wanted.after)]
     old, new = (snapshot_from(side, rules) for side in sides)
     counts: dict[EdgeKey, Edge] = {}
@@ -172,7 +172,7 @@ def draw_difference(store: Store, wanted: GraphViewRequest, rules: GraphRules) -
 
 def _of_agent(store: Store, agent: str) -> list[Unit]:
     sessions = sessions_of_agent(store, AgentName(agent))
-    names = [name for name in all_units(store) if _may_be(name, sessions)]
+    names = [name for name in list_units(store) if _may_be(name, sessions)]
     return units_chosen(store, list(units_of(store, names)), agent)
 
 

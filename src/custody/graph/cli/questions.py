@@ -24,7 +24,7 @@ from custody.graph.wire.report import (
     GraphRelatedReport,
     GraphShowReport,
 )
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 SHOWN_MAX = 40
 """Lines of a list on a terminal; ``--json`` has all."""
@@ -58,8 +58,8 @@ def show(ctx: click.Context, session: str | None, *, lanes: bool, palette: str, 
     if lanes and session is None:
         raise InputError("--lanes is for one session", hint="name it: 'custody log' lists them")
     look = ViewOptions(session=session, lanes=lanes, palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
-    report = graph_show(the_desk(ctx), look)
-    return answer(report, "\n".join(_graph_words(report)), as_json=as_json, tabs=True)
+    report = graph_show(open_workspace(ctx), look)
+    return answer(report, "\n".join(_render_graph(report)), as_json=as_json, tabs=True)
 
 
 @click.command("path")
@@ -86,8 +86,8 @@ def path(ctx: click.Context, start: str, end: str, *, measure: str, as_json: boo
       custody graph path capability:deploy filesystem:read_file
       custody graph path Read Bash --cost reliability
     """
-    report = graph_path(the_desk(ctx), start, end, measure)  # type: ignore[arg-type]  # click checked
-    return answer(report, "\n".join(_path_words(report)), as_json=as_json)
+    report = graph_path(open_workspace(ctx), start, end, measure)  # type: ignore[arg-type]  # click checked
+    return answer(report, "\n".join(_render_path(report)), as_json=as_json)
 
 
 @click.command("related")
@@ -98,7 +98,7 @@ def path(ctx: click.Context, start: str, end: str, *, measure: str, as_json: boo
 @click.option("--limit", type=click.IntRange(min=1), help="How many.")
 @json_option
 @click.pass_context
-def related(ctx: click.Context, node: str, *, formula: str, limit: int | None, as_json: bool) -> int:
+def find_related(ctx: click.Context, node: str, *, formula: str, limit: int | None, as_json: bool) -> int:
     """Find the nodes that are most like one, by the neighbours that they share.
 
     \b
@@ -106,8 +106,8 @@ def related(ctx: click.Context, node: str, *, formula: str, limit: int | None, a
       custody graph related filesystem:read_file
       custody graph related Read --formula document --json
     """
-    report = graph_related(the_desk(ctx), node, formula, limit)  # type: ignore[arg-type]  # click checked
-    return answer(report, "\n".join(_related_words(report)), as_json=as_json)
+    report = graph_related(open_workspace(ctx), node, formula, limit)  # type: ignore[arg-type]  # click checked
+    return answer(report, "\n".join(_render_related(report)), as_json=as_json)
 
 
 @click.command("next")
@@ -130,8 +130,8 @@ def next_(ctx: click.Context, session: str | None, *, after: Sequence[str], limi
     """
     if (session is None) == (not after):
         raise InputError("name a session or --after, and not both", hint="'custody log' lists sessions")
-    report = graph_next(the_desk(ctx), session, after, limit)
-    return answer(report, "\n".join(_next_words(report)), as_json=as_json)
+    report = graph_next(open_workspace(ctx), session, after, limit)
+    return answer(report, "\n".join(_render_next(report)), as_json=as_json)
 
 
 @click.command("dag")
@@ -146,8 +146,8 @@ def dag(ctx: click.Context, nodes: Sequence[str], *, as_json: bool) -> int:
       custody graph dag
       custody graph dag Read Edit Bash --json
     """
-    report = graph_dag(the_desk(ctx), nodes)
-    return answer(report, "\n".join(_dag_words(report)), as_json=as_json)
+    report = graph_dag(open_workspace(ctx), nodes)
+    return answer(report, "\n".join(_render_dag(report)), as_json=as_json)
 
 
 @click.command("diff")
@@ -166,18 +166,18 @@ def diff(ctx: click.Context, before: str, after: str, *, palette: str, theme: st
       custody graph diff claude-code codex
     """
     look = ViewOptions(palette=palette, theme=theme)  # type: ignore[arg-type]  # click checked
-    report = graph_diff(the_desk(ctx), before, after, look)
-    return answer(report, "\n".join(_diff_words(report)), as_json=as_json)
+    report = graph_diff(open_workspace(ctx), before, after, look)
+    return answer(report, "\n".join(_render_diff(report)), as_json=as_json)
 
 
-def _graph_words(report: GraphShowReport) -> Iterator[str]:
+def _render_graph(report: GraphShowReport) -> Iterator[str]:
     if report.view == "graph":
         counted = f"{len(report.nodes)} node(s), {len(report.edges)} edge(s)"
         yield f"{counted}, from {report.units} session(s) and execution(s)"
         edges = sorted(report.edges, key=lambda edge: (-edge.count, edge.start, edge.end, edge.type))
-        yield from _listed([_edge_words(edge) for edge in edges])
+        yield from _listed([_render_edge(edge) for edge in edges])
     else:
-        yield from _listed([_row_words(row) for row in report.elements["table"]])
+        yield from _listed([_render_row(row) for row in report.elements["table"]])
     yield from (f"its change was {one.told} at {one.at}: record {one.record}" for one in report.outcomes)
     if report.aside:
         yield f"set aside, since they would close a circle: {len(report.aside)}"
@@ -185,24 +185,24 @@ def _graph_words(report: GraphShowReport) -> Iterator[str]:
         yield "mended: " + ", ".join(f"{count} {code}" for code, count in sorted(report.repairs.items()))
 
 
-def _row_words(row: dict[str, object]) -> str:
+def _render_row(row: dict[str, object]) -> str:
     level, failures, hidden = row.get("level", 1), row.get("failures"), row.get("hidden")
     indent = "  " * (min(level, SHOWN_MAX) - 1) if isinstance(level, int) else ""
     failed = f"  {failures} failed" if failures else ""
     return f"{indent}{row['label']}{failed}{f'  ({hidden} inside)' if hidden else ''}"
 
 
-def _edge_words(edge: GraphEdge) -> str:
+def _render_edge(edge: GraphEdge) -> str:
     failed = f", {edge.failures} failed" if edge.failures else ""
     return f"{edge.start} {ARROWS[edge.type]} {edge.end}  {edge.type}, {edge.source}, {edge.count}×{failed}"
 
 
-def _path_words(report: GraphPathReport) -> Iterator[str]:
+def _render_path(report: GraphPathReport) -> Iterator[str]:
     if report.cost is None:
         yield f"no way leads from {report.start} to {report.end}"
         return
     yield f"{' '.join(_steps(report))}  cost {report.cost:.3f}"
-    yield from (f"  {_edge_words(edge)}" for edge in report.edges)
+    yield from (f"  {_render_edge(edge)}" for edge in report.edges)
 
 
 def _steps(report: GraphPathReport) -> Iterator[str]:
@@ -211,28 +211,28 @@ def _steps(report: GraphPathReport) -> Iterator[str]:
         yield f"{ARROWS[edge.type]} {node}"
 
 
-def _related_words(report: GraphRelatedReport) -> Iterator[str]:
+def _render_related(report: GraphRelatedReport) -> Iterator[str]:
     if not report.alike:
         yield f"nothing shares a neighbour with {report.node}"
     for one in report.alike:
         yield f"{one.score:.3f}  {one.node}  by {', '.join(each.node for each in one.witnesses)}"
 
 
-def _next_words(report: GraphNextReport) -> Iterator[str]:
+def _render_next(report: GraphNextReport) -> Iterator[str]:
     yield f"after {', '.join(report.after) or 'nothing'}; learnt from {report.calls:,} call(s)"
     for one in report.suggestions:
-        why = "; ".join(_edge_words(edge) for edge in one.edges[:1])
+        why = "; ".join(_render_edge(edge) for edge in one.edges[:1])
         yield f"{one.chance:6.1%}  {one.name}{f'  ({why})' if why else ''}"
 
 
-def _dag_words(report: GraphDagReport) -> Iterator[str]:
+def _render_dag(report: GraphDagReport) -> Iterator[str]:
     yield from _listed(report.order)
     if report.removed:
         yield "removed, since they close a circle:"
-        yield from _listed([f"  {_edge_words(edge)}" for edge in report.removed])
+        yield from _listed([f"  {_render_edge(edge)}" for edge in report.removed])
 
 
-def _diff_words(report: GraphDiffReport) -> Iterator[str]:
+def _render_diff(report: GraphDiffReport) -> Iterator[str]:
     changes = [one for one in report.changes if one.change != "same"]
     yield f"{len(changes)} of {len(report.changes)} edge(s) differ between {report.before} and {report.after}"
     changes.sort(key=lambda one: (-abs(one.share_after - one.share_before), one.start, one.end, one.type))
@@ -251,4 +251,4 @@ def _listed(lines: Sequence[str]) -> Iterator[str]:
         yield f"… {len(lines) - SHOWN_MAX} more (--json has all)"
 
 
-VERBS = MappingProxyType({"show": show, "path": path, "related": related, "next": next_, "dag": dag, "diff": diff})
+VERBS = MappingProxyType({"show": show, "path": path, "related": find_related, "next": next_, "dag": dag, "diff": diff})

@@ -14,7 +14,7 @@ from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX
 from custody.core.wire.time import text_from
 from custody.graph.wire.attribute_names import agent_of, is_text, kind_of, name_of, session_of
 from custody.graph.wire.otlp_span import NS_MAX, Mend, OtlpSpan, OtlpValue
-from custody.graph.wire.span_names import cut_text, fit_key, fit_name, fit_text
+from custody.graph.wire.span_names import fit_key, fit_name, fit_text, truncate_span_text
 
 OURS = "custody."
 ESCAPED = "custody.attribute."
@@ -47,7 +47,7 @@ def event_of(span: OtlpSpan, *, texts: bool = False) -> SpanEventResult:
     ours = _text(kept, KIND) in _KINDS
     execution = fit_name(_ours(kept, TRACE_ID, ours=ours) or span.trace)
     own = fit_name(_ours(kept, SPAN_ID, ours=ours) or span.id)
-    said = _our_words(span) if ours else _their_words(span)
+    said = _read_own_names(span) if ours else _read_foreign_names(span)
     attributes, left_out = _our_attributes(kept) if ours else _their_attributes(span, said, texts=texts)
     mended: list[tuple[Mend, str]] = []
     parent = _parent(span, own, mended, ours=ours)
@@ -89,14 +89,14 @@ class _SpanName:
     session: str | None
 
 
-def _our_words(span: OtlpSpan) -> _SpanName:
+def _read_own_names(span: OtlpSpan) -> _SpanName:
     given = span.attributes
     kind = str(given[KIND])
     server = fit_name(_text(given, SERVER) or "") if kind == SpanKind.TOOL.value and given.get(SERVER) else None
     return _SpanName(fit_name(span.name), span.name, kind, server, _text(given, AGENT), _text(given, SESSION))
 
 
-def _their_words(span: OtlpSpan) -> _SpanName:
+def _read_foreign_names(span: OtlpSpan) -> _SpanName:
     kind = kind_of(span)
     name, server = name_of(span, kind)
     return _SpanName(
@@ -126,9 +126,9 @@ def _our_attributes(given: Mapping[str, OtlpValue]) -> tuple[dict[str, Json], in
 def _their_attributes(span: OtlpSpan, said: _SpanName, *, texts: bool) -> tuple[dict[str, Json], int]:
     wanted = dict(span.attributes)
     if said.name != span.name and span.name:
-        wanted.setdefault(FULL_NAME, cut_text(span.name))
+        wanted.setdefault(FULL_NAME, truncate_span_text(span.name))
     if span.message and span.status == 2:
-        wanted.setdefault(DESCRIPTION, cut_text(span.message))
+        wanted.setdefault(DESCRIPTION, truncate_span_text(span.message))
     return _bounded(wanted, texts=texts)
 
 
@@ -160,9 +160,9 @@ def _plain(value: OtlpValue, *, cut: bool) -> bool | int | float | str | None:
         text = value.hex()
     else:
         text = fit_text(value if isinstance(value, str) else dump(_json(value)).decode())
-    if len(cut_text(text)) == len(text):
+    if len(truncate_span_text(text)) == len(text):
         return text
-    return cut_text(text) if cut else None
+    return truncate_span_text(text) if cut else None
 
 
 def _json(value: OtlpValue) -> Json:

@@ -23,8 +23,8 @@ from custody.graph.queries.spans import SpanTables
 from custody.graph.wire.otlp_span import OtlpSpan
 from custody.ledger.queries.sessions import session_count, session_rows
 from custody.ledger.sessions import session_named
-from custody.store import ObservedView, Store, batched
-from custody.workspace.atomic_file import written_whole
+from custody.store import ObservedView, Store, split_batches
+from custody.workspace.atomic_file import open_atomic
 from custody.workspace.workspace import Workspace
 
 CHUNK_SPANS = 2000
@@ -70,12 +70,12 @@ def export_otlp(desk: Workspace, out: BinaryIO, path: str, wanted: SpanExportReq
 
 def export_otlp_to(desk: Workspace, path: Path, wanted: SpanExportRequest) -> ExportOtlpReport:
     """Export into a file that appears whole or not at all."""
-    with written_whole(path) as out:
+    with open_atomic(path) as out:
         return export_otlp(desk, out, str(path), wanted)
 
 
 def _written(spans: Sequence[ObservedSpan], write: Callable[[Iterable[OtlpSpan]], bytes]) -> Iterator[bytes]:
-    for some in batched(spans, CHUNK_SPANS):
+    for some in split_batches(spans, CHUNK_SPANS):
         yield write([otlp_of(one) for one in some])
 
 

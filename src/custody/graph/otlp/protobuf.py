@@ -67,7 +67,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     raise ValueError("a number of more than 64 bits")
 
 
-def signed(value: int) -> int:
+def decode_signed(value: int) -> int:
     """An ``int64`` from the bits that a varint holds."""
     return value - _WRAP if value >= _WRAP // 2 else value
 
@@ -93,7 +93,7 @@ def put_varint(value: int) -> bytes:
     return bytes(made)
 
 
-def put(number: int, value: int | bytes) -> bytes:
+def encode_field(number: int, value: int | bytes) -> bytes:
     """One field: bytes with their length, a whole number as a varint."""
     if isinstance(value, bytes):
         return put_varint(number << 3 | BYTES) + put_varint(len(value)) + value

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 
 from custody.graph.otlp.json_reader import EXCEPTION
 from custody.graph.otlp.json_writer import SCOPE
-from custody.graph.otlp.protobuf import BYTES, CutShort, Field, double, fields_of, put, put_fixed64, signed, varint
+from custody.graph.otlp.protobuf import (
+    BYTES,
+    CutShort,
+    Field,
+    decode_signed,
+    double,
+    encode_field,
+    fields_of,
+    put_fixed64,
+    varint,
+)
 from custody.graph.wire.otlp_span import (
     COUNT_MAX,
     OBJECT_BYTES_MAX,
@@ -173,7 +183,7 @@ def _value(data: bytes, depth: int) -> OtlpValue:
             case 2:
                 found = bool(_number(field))
             case 3:
-                found = signed(_number(field))
+                found = decode_signed(_number(field))
             case 4:
                 found = double(_number(field))
             case 5:
@@ -222,37 +232,37 @@ def _bytes(field: Field) -> bytes:
 
 def dump_proto(spans: Iterable[OtlpSpan]) -> bytes:
     """All ``spans`` as one message, under one resource; several messages one after another are one again."""
-    made = b"".join(put(SPANS, _put_span(span)) for span in spans)
-    resource = put(1, _put_pair("service.name", SCOPE))
-    scope = put(SCOPE_OF, put(1, SCOPE.encode())) + made
-    return put(RESOURCE_SPANS, put(RESOURCE, resource) + put(SCOPE_SPANS, scope))
+    made = b"".join(encode_field(SPANS, _put_span(span)) for span in spans)
+    resource = encode_field(1, _put_pair("service.name", SCOPE))
+    scope = encode_field(SCOPE_OF, encode_field(1, SCOPE.encode())) + made
+    return encode_field(RESOURCE_SPANS, encode_field(RESOURCE, resource) + encode_field(SCOPE_SPANS, scope))
 
 
 def _put_span(span: OtlpSpan) -> bytes:
     parts = [
-        put(TRACE_ID, bytes.fromhex(span.trace)),
-        put(SPAN_ID, bytes.fromhex(span.id)),
-        put(PARENT_ID, bytes.fromhex(span.parent)) if span.parent is not None else b"",
-        put(NAME, span.name.encode("utf-8", "replace")),
-        put(KIND, INTERNAL),
+        encode_field(TRACE_ID, bytes.fromhex(span.trace)),
+        encode_field(SPAN_ID, bytes.fromhex(span.id)),
+        encode_field(PARENT_ID, bytes.fromhex(span.parent)) if span.parent is not None else b"",
+        encode_field(NAME, span.name.encode("utf-8", "replace")),
+        encode_field(KIND, INTERNAL),
         put_fixed64(START, span.start_ns or 0),
         put_fixed64(END, span.end_ns or 0),
-        *(put(ATTRIBUTES, _put_pair(key, span.attributes[key])) for key in sorted(span.attributes)),
-        put(DROPPED, span.dropped) if span.dropped else b"",
-        *(put(LINKS, _put_link(link)) for link in span.links),
-        put(STATUS, put(STATUS_CODE, span.status) if span.status else b""),
+        *(encode_field(ATTRIBUTES, _put_pair(key, span.attributes[key])) for key in sorted(span.attributes)),
+        encode_field(DROPPED, span.dropped) if span.dropped else b"",
+        *(encode_field(LINKS, _put_link(link)) for link in span.links),
+        encode_field(STATUS, encode_field(STATUS_CODE, span.status) if span.status else b""),
     ]
     return b"".join(parts)
 
 
 def _put_link(link: OtlpLink) -> bytes:
-    trace = b"" if link.trace is None else put(LINK_TRACE, bytes.fromhex(link.trace))
-    given = (put(LINK_ATTRIBUTES, _put_pair(key, link.attributes[key])) for key in sorted(link.attributes))
-    return trace + put(LINK_SPAN, bytes.fromhex(link.span)) + b"".join(given)
+    trace = b"" if link.trace is None else encode_field(LINK_TRACE, bytes.fromhex(link.trace))
+    given = (encode_field(LINK_ATTRIBUTES, _put_pair(key, link.attributes[key])) for key in sorted(link.attributes))
+    return trace + encode_field(LINK_SPAN, bytes.fromhex(link.span)) + b"".join(given)
 
 
 def _put_pair(key: str, value: OtlpValue) -> bytes:
-    return put(KEY, key.encode("utf-8", "replace")) + put(VALUE, _put_value(value))
+    return encode_field(KEY, key.encode("utf-8", "replace")) + encode_field(VALUE, _put_value(value))
 
 
 def _put_value(value: OtlpValue) -> bytes:
@@ -260,16 +270,18 @@ def _put_value(value: OtlpValue) -> bytes:
         case None:
             return b""
         case bool():
-            return put(BOOL, int(value))
+            return encode_field(BOOL, int(value))
         case int():
-            return put(INT, value)
+            return encode_field(INT, value)
         case float():
             return put_fixed64(DOUBLE, value)
         case str():
-            return put(TEXT, value.encode("utf-8", "replace"))
+            return encode_field(TEXT, value.encode("utf-8", "replace"))
         case bytes():
-            return put(RAW, value)
+            return encode_field(RAW, value)
         case list():
-            return put(ARRAY, b"".join(put(1, _put_value(one)) for one in value))
+            return encode_field(ARRAY, b"".join(encode_field(1, _put_value(one)) for one in value))
         case dict():
-            return put(PAIRS, b"".join(put(1, _put_pair(key, one)) for key, one in sorted(value.items())))
+            return encode_field(
+                PAIRS, b"".join(encode_field(1, _put_pair(key, one)) for key, one in sorted(value.items()))
+            )

@@ -13,7 +13,7 @@ from custody.core.wire.arrival import Arrival, arrival_from
 from custody.core.wire.canonical import Json, dump
 from custody.graph.otlp.event import event_of
 from custody.graph.wire.otlp_span import OtlpSpan
-from custody.intake.redaction import redacted
+from custody.intake.redaction import redact_event_payload
 from custody.workspace.workspace import Workspace
 
 SHORT_SIGNS = 100
@@ -24,7 +24,7 @@ def span_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
     """A span event on its way into a chain; an ``InputError`` if no way can be found to keep it."""
     # Named by its content, so that a span is known again wherever it is read from.
     name = EventId(f"import-{sha256(dump(event)).hexdigest()[:32]}")
-    clean = redacted(event, key)
+    clean = redact_event_payload(event, key)
     try:
         return arrival_from(name, clean)
     except InputError:
@@ -73,11 +73,13 @@ class SpanSpool:
 
 def _shortened(event: dict[str, Json]) -> dict[str, Json]:
     """The event with the beginnings of its texts alone: what stands for a secret may be longer than the secret was."""
-    names: dict[str, Json] = {n: _begun(event[n]) for n in ("name", "server", "agent", "session") if n in event}
+    names: dict[str, Json] = {
+        n: _truncate_value(event[n]) for n in ("name", "server", "agent", "session") if n in event
+    }
     given = event.get("attributes")
-    attributes: Json = {key: _begun(value) for key, value in given.items()} if isinstance(given, dict) else {}
+    attributes: Json = {key: _truncate_value(value) for key, value in given.items()} if isinstance(given, dict) else {}
     return {**event, **names, "attributes": attributes}
 
 
-def _begun(value: Json) -> Json:
+def _truncate_value(value: Json) -> Json:
     return value[:SHORT_SIGNS] if isinstance(value, str) else value

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from custody.core.ids import Digest, ExecutionId, NaturalKey, RecordRef, Seq, StoreId
 from custody.store import Store
 from custody.store.db import SqlValue
-from custody.store.tables import batched, integer, raw
+from custody.store.tables import integer, raw, split_batches
 
 PAIRS = 250
 """Spans asked for at a time: a statement may hold 999 values."""
@@ -23,7 +23,7 @@ class SpanTables:
     def there(self, spans: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
         """Which of these spans, by execution and id, anything was recorded of."""
         found: set[tuple[str, str]] = set()
-        for some in batched(sorted(spans), PAIRS):
+        for some in split_batches(sorted(spans), PAIRS):
             marks = ", ".join(["(?, ?)"] * len(some))
             values: list[SqlValue] = [part for pair in some for part in pair]
             # A plain IN over pairs would look at every span there is.
@@ -38,7 +38,7 @@ class SpanTables:
     def observed(self, keys: Collection[NaturalKey]) -> SpanObservations:
         """What was recorded under these natural keys."""
         found: SpanObservations = {}
-        for some in batched(sorted(keys), 2 * PAIRS):
+        for some in split_batches(sorted(keys), 2 * PAIRS):
             marks = ", ".join("?" * len(some))
             sql = f"SELECT natural_key, digest, store_id, seq FROM record WHERE natural_key IN ({marks})"
             for key, digest, store, seq in self._db.rows(sql, some):

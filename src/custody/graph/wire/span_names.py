@@ -45,10 +45,10 @@ def fit_text(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-def cut_text(text: str) -> str:
+def truncate_span_text(text: str) -> str:
     """As much of a text as stays in a span.
 
-    >>> cut_text("short"), len(cut_text("x" * 5000))
+    >>> truncate_span_text("short"), len(truncate_span_text("x" * 5000))
     ('short', 1000)
     """
     return text if len(text) <= TEXT_SIGNS_MAX else f"{text[: TEXT_SIGNS_MAX - 1]}…"

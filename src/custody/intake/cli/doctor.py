@@ -4,7 +4,7 @@ import click
 
 from custody.core.wire.report import DoctorReport
 from custody.intake.install.doctor import doctor
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 _HOOKS = {
     "set up": "hooks set up",
@@ -33,11 +33,11 @@ def command(ctx: click.Context, *, rebuild: bool, as_json: bool) -> int:
       custody doctor
       custody doctor --rebuild
     """
-    report = doctor(the_desk(ctx), rebuild=rebuild)
-    return answer(report, _words(report), as_json=as_json)
+    report = doctor(open_workspace(ctx), rebuild=rebuild)
+    return answer(report, _render_checks(report), as_json=as_json)
 
 
-def _words(report: DoctorReport) -> str:
+def _render_checks(report: DoctorReport) -> str:
     lines = [f"store: {report.store}"]
     if report.rebuilt is not None:
         lines.append(f"rebuilt the views of {report.rebuilt:,} record(s)")

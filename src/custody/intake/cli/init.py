@@ -6,8 +6,8 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.wire.report import InitReport, SetUpFile
-from custody.intake.install.init import TITLES, InitRequest, found, init
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.intake.install.init import TITLES, InitRequest, find_present_agents, init
+from custody.terminal.frame import answer, json_option, open_workspace
 from custody.workspace.workspace import Workspace
 
 
@@ -34,15 +34,15 @@ def command(ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, as_jso
       custody init --agent claude-code --agent cursor --no-git-hooks
       custody init --user --agent codex --dry-run
     """
-    desk = the_desk(ctx)
+    desk = open_workspace(ctx)
     chosen = tuple(dict.fromkeys(agents)) or _chosen(desk, yes=yes, user=level["user"])
     report = init(desk, InitRequest(agents=chosen, **level))
-    return answer(report, _words(report, looked=not agents), as_json=as_json)
+    return answer(report, _render_setup(report, looked=not agents), as_json=as_json)
 
 
 def _chosen(desk: Workspace, *, yes: bool, user: bool) -> tuple[str, ...]:
     """The agents that are found and that the user wants."""
-    here = found(desk, user=user)
+    here = find_present_agents(desk, user=user)
     if yes:
         return tuple(here)
     if not sys.stdin.isatty():
@@ -54,9 +54,9 @@ def _chosen(desk: Workspace, *, yes: bool, user: bool) -> tuple[str, ...]:
     return tuple(name for name in here if click.confirm(f"record {TITLES[name]}?", default=True, err=True))
 
 
-def _words(report: InitReport, *, looked: bool) -> str:
+def _render_setup(report: InitReport, *, looked: bool) -> str:
     """What was done; where agents were looked for, also of whom there was no sign."""
-    lines = [line for file in report.files for line in file_words(file)]
+    lines = [line for file in report.files for line in render_file(file)]
     lines += report.off.values()
     if not report.agents and not report.already:
         lines.append(f"no agent was chosen or found; name one with --agent ({', '.join(TITLES)})")
@@ -79,7 +79,7 @@ def _words(report: InitReport, *, looked: bool) -> str:
     return "\n".join(lines)
 
 
-def file_words(file: SetUpFile) -> list[str]:
+def render_file(file: SetUpFile) -> list[str]:
     """One line for a file, and what the user has to do or see below it."""
     lines = [f"{file.done:<9}  {file.path}  ({file.whose}: {file.what})"]
     for more in (file.by_hand, file.diff):

@@ -6,7 +6,7 @@ import click
 
 from custody.core.errors import CustodyError
 from custody.intake.record import record_event
-from custody.terminal.frame import say, the_desk
+from custody.terminal.frame import open_workspace, say
 
 
 @click.command("record")
@@ -33,7 +33,7 @@ def command(ctx: click.Context, *, agent: str, event: str | None, receipt: bool)
         return 0
     arguments = ["--agent", agent, *(["--event", event] if event else [])]
     try:
-        record_event(the_desk(ctx), arguments, sys.stdin.fileno(), click.echo if receipt else lambda _name: None)
+        record_event(open_workspace(ctx), arguments, sys.stdin.fileno(), click.echo if receipt else lambda _name: None)
     except CustodyError as error:
         say(f"not recorded: {error.message}")
     return 0

@@ -6,9 +6,9 @@ import click
 
 from custody.core.errors import InputError
 from custody.core.wire.report import UninstallReport
-from custody.intake.cli.init import file_words
+from custody.intake.cli.init import render_file
 from custody.intake.install.uninstall import evidence, uninstall
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 
 @click.command("uninstall")
@@ -30,7 +30,7 @@ def command(ctx: click.Context, *, user: bool, purge: bool, yes: bool, as_json: 
       custody uninstall --user
       custody uninstall --purge
     """
-    desk = the_desk(ctx)
+    desk = open_workspace(ctx)
     if purge and not yes:
         if not sys.stdin.isatty():
             raise InputError("purging cannot be undone and nobody is here to ask", hint="add --yes")
@@ -38,11 +38,11 @@ def command(ctx: click.Context, *, user: bool, purge: bool, yes: bool, as_json: 
             click.echo(f"  {folder}", err=True)
         click.confirm("remove for good all that was recorded there?", abort=True, err=True)
     report = uninstall(desk, user=user, purge=purge)
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _render_removal(report), as_json=as_json)
 
 
-def _words(report: UninstallReport) -> str:
-    lines = [line for file in report.files for line in file_words(file)]
+def _render_removal(report: UninstallReport) -> str:
+    lines = [line for file in report.files for line in render_file(file)]
     lines += [f"removed    recorder in '{home}'" for home in report.homes]
     if report.purged:
         lines.append("removed    all that was recorded")

@@ -7,8 +7,8 @@ from pathlib import Path
 from custody.core.wire.report import AgentReport
 from custody.core.wire.time import text_from
 from custody.intake.backfill import back_fill
-from custody.intake.install.init import TITLES, found
-from custody.intake.install.site import HookEntry, InstallSite, turned_off, unreadable, wired
+from custody.intake.install.init import TITLES, find_present_agents
+from custody.intake.install.site import HookEntry, InstallSite, list_hook_entries, turned_off, unreadable
 from custody.intake.queries import CapturedAgentRow, agent_rows, session_names
 from custody.intake.settings import AGENTS
 from custody.store import Store
@@ -17,13 +17,13 @@ from custody.workspace.workspace import Workspace, has_repository
 SET_UP, NOT_SET_UP = "set up", "not set up"
 
 
-def agents_seen(desk: Workspace, store: Store) -> list[AgentReport]:
+def report_agents(desk: Workspace, store: Store) -> list[AgentReport]:
     """Every agent that can be set up or was ever heard, in the order in which we name them."""
     if desk.home is None:
         return []
-    here = set(found(desk))
+    here = set(find_present_agents(desk))
     heard: dict[str, CapturedAgentRow] = {row.agent: row for row in agent_rows(store)}
-    states = {name: each.state for name, each in hooks_seen(desk).items()}
+    states = {name: each.state for name, each in read_hook_status(desk).items()}
     known = set(session_names(store))
     return [
         AgentReport(
@@ -46,7 +46,7 @@ def agents_heard(desk: Workspace) -> list[AgentReport]:
     if not has_repository(desk):
         return []
     with desk.reading() as store:
-        return agents_seen(desk, store)
+        return report_agents(desk, store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class HookStatus:
     file: Path | None
 
 
-def hooks_seen(desk: Workspace) -> dict[str, HookStatus]:
+def read_hook_status(desk: Workspace) -> dict[str, HookStatus]:
     """Of every agent that can be set up, what its settings come to; an entry that records counts before others."""
     hooks: dict[str, HookEntry] = {}
-    for each in sorted(wired(desk), key=lambda each: not each.records):
+    for each in sorted(list_hook_entries(desk), key=lambda each: not each.records):
         hooks.setdefault(each.agent, each)
     places = InstallSite.of(desk, user=False).places
     off, broken = turned_off(places), unreadable(places)

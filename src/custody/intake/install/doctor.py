@@ -10,9 +10,9 @@ from custody.capture.hook.event_home import gaps_in
 from custody.capture.hook.install import AGENTS, hook_argv, is_installed
 from custody.core.ids import PENDING
 from custody.core.wire.report import AgentHook, DoctorCheck, DoctorReport, HookReport
-from custody.intake.install.agent_status import agents_seen
-from custody.intake.install.hook_check import HookCheckResult, listed, look_at_hooks
-from custody.intake.install.site import wired
+from custody.intake.install.agent_status import report_agents
+from custody.intake.install.hook_check import HookCheckResult, join_paths, look_at_hooks
+from custody.intake.install.site import list_hook_entries
 from custody.store import SCHEMA_VERSION, DamagedStoreError, Store
 from custody.workspace.workspace import Workspace
 
@@ -31,7 +31,7 @@ def doctor(desk: Workspace, *, rebuild: bool = False) -> DoctorReport:
     try:
         with desk.reading() as store:
             checks = [DoctorCheck(name, *found) for name, look in STORE_LOOKS.items() for found in look(desk, store)]
-            agents = agents_seen(desk, store)
+            agents = report_agents(desk, store)
     except DamagedStoreError as error:
         checks = [
             DoctorCheck("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")
@@ -69,7 +69,7 @@ def _commands(desk: Workspace) -> HookReport:
         return HookReport(command=None, agents={})
     commands = {agent: hook_argv(desk.home, agent) for agent in AGENTS} if is_installed(desk.home) else {}
     # The work tree's own come first, and count where both are set up.
-    commands |= {each.agent: each.argv for each in reversed(wired(desk)) if each.records and each.argv}
+    commands |= {each.agent: each.argv for each in reversed(list_hook_entries(desk)) if each.records and each.argv}
     agents = {agent: AgentHook(argv) for agent, argv in sorted(commands.items())}
     return HookReport(command=commands.get(CLAUDE_CODE), agents=agents)
 
@@ -210,7 +210,7 @@ def _gaps(desk: Workspace) -> Iterator[HookCheckResult]:
         yield (
             "note",
             f"{sum(map(len, found.values()))} gap(s): something could not be recorded; the last one: {last}",
-            f"what is known of each is in {listed(found)}; delete what you have seen: the chain keeps it",
+            f"what is known of each is in {join_paths(found)}; delete what you have seen: the chain keeps it",
         )
 
 

@@ -11,12 +11,12 @@ from custody.intake.install.init import TITLES
 from custody.intake.install.site import (
     HookEntry,
     InstallSite,
+    describe_disabled_hooks,
     git_hooks_of_others,
-    off_words,
+    list_hook_entries,
     set_up_before,
     turned_off,
     unreadable,
-    wired,
 )
 from custody.intake.settings import AGENTS, settings_run
 from custody.intake.transcript_paths import work_trees
@@ -34,7 +34,7 @@ def look_at_hooks(desk: Workspace) -> Iterator[HookCheckResult]:
     """Who is recorded as it works, and everything that keeps somebody from it."""
     if desk.home is None:
         return
-    site, found = InstallSite.of(desk, user=False), wired(desk)
+    site, found = InstallSite.of(desk, user=False), list_hook_entries(desk)
     off = turned_off(site.places)
     whole = [each for each in found if each.records and not each.missing and each.agent not in off]
     if whole:
@@ -42,20 +42,20 @@ def look_at_hooks(desk: Workspace) -> Iterator[HookCheckResult]:
     for each in found:
         yield from _entry(each)
     for agent in dict.fromkeys(each.agent for each in found if each.agent in off):
-        yield "ill", off_words(agent, *off[agent]), "change that setting"
+        yield "ill", describe_disabled_hooks(agent, *off[agent]), "change that setting"
     yield from _lost(site, {each.agent for each in found})
     yield from _elsewhere(site, found, [Path(folder) for folder in work_trees(desk.repository)])
     yield from _interpreters(found)
     yield from _versions(found)
     if others := git_hooks_of_others(desk):
-        yield "ill", f"{listed(others)} run a hook that is not this repository's", "run 'custody init'"
+        yield "ill", f"{join_paths(others)} run a hook that is not this repository's", "run 'custody init'"
     if not is_installed(desk.home) and not whole:
         yield "note", "no hook is installed: nothing is captured as it happens", "run 'custody init'"
     elif not any(each.records for each in found):
         yield "note", "no agent's settings run the hook that is installed", "run 'custody init'"
 
 
-def listed(paths: Iterable[Path]) -> str:
+def join_paths(paths: Iterable[Path]) -> str:
     """Paths as they stand in a sentence."""
     return " and ".join(f"'{path}'" for path in paths)
 

@@ -22,7 +22,13 @@ from custody.capture.hook.install import (
 from custody.core.errors import CustodyError, InputError, WorldError
 from custody.core.wire.report import BackFill, InitReport, SetUpFile
 from custody.intake.backfill import back_fill
-from custody.intake.install.site import InstallSite, at_user_level, off_words, turned_off, wired
+from custody.intake.install.site import (
+    InstallSite,
+    at_user_level,
+    describe_disabled_hooks,
+    list_hook_entries,
+    turned_off,
+)
 from custody.intake.queries import session_names
 from custody.intake.settings import (
     AGENTS,
@@ -66,7 +72,7 @@ class InitRequest:
     dry_run: bool = False
 
 
-def found(desk: Workspace, *, user: bool = False) -> list[str]:
+def find_present_agents(desk: Workspace, *, user: bool = False) -> list[str]:
     """The agents of which there is a sign on this machine or in this work tree."""
     places = InstallSite.of(desk, user=user).places
     return [agent.name for agent in AGENTS.values() if places.is_here(agent)]
@@ -74,7 +80,7 @@ def found(desk: Workspace, *, user: bool = False) -> list[str]:
 
 def installed_agents(desk: Workspace) -> list[str]:
     """The agents whose settings have an entry of ours, this work tree's or the user's."""
-    return list(dict.fromkeys(each.agent for each in wired(desk)))
+    return list(dict.fromkeys(each.agent for each in list_hook_entries(desk)))
 
 
 def init(desk: Workspace, wanted: InitRequest, recorder: Recorder = RECORDER) -> InitReport:
@@ -96,9 +102,13 @@ def init(desk: Workspace, wanted: InitRequest, recorder: Recorder = RECORDER) ->
         _keep(site, homes, plan, recorder)
     return InitReport(
         agents=list(wanted.agents),
-        found=found(desk, user=wanted.user),
+        found=find_present_agents(desk, user=wanted.user),
         already=[name for name in _recorded(desk, site) if name not in wanted.agents],
-        off={name: off_words(name, *off) for name, off in turned_off(site.places).items() if name in wanted.agents},
+        off={
+            name: describe_disabled_hooks(name, *off)
+            for name, off in turned_off(site.places).items()
+            if name in wanted.agents
+        },
         homes=[str(home) for home in homes],
         files=[set_up_file(planned.edit, dry_run=wanted.dry_run) for planned in plan],
         dry_run=wanted.dry_run,
@@ -109,7 +119,7 @@ def init(desk: Workspace, wanted: InitRequest, recorder: Recorder = RECORDER) ->
 def _recorded(desk: Workspace, site: InstallSite) -> list[str]:
     """The agents that are recorded here, whoever set them up."""
     if site.repository is not None:
-        return list(dict.fromkeys(each.agent for each in wired(desk) if each.records))
+        return list(dict.fromkeys(each.agent for each in list_hook_entries(desk) if each.records))
     files = ((agent, path) for agent in AGENTS.values() for path in site.places.user_files(agent))
     return list(dict.fromkeys(agent.name for agent, path in files if settings_in_use(path, agent)))
 
@@ -213,20 +223,20 @@ def _keep(site: InstallSite, homes: Sequence[Path], plan: Sequence[_PlannedChang
 
 
 def _copy_recorder(home: Path, recorder: Recorder) -> None:
-    with _told(home):
+    with _translate_os_errors(home):
         make_folder(str(home))
         recorder.install(home)
 
 
 def _mark(home: Path, agents: Iterable[str]) -> None:
     """What hooks ask of a repository: whether it was set up for their agent, and its name if it cannot be written."""
-    with _told(home):
+    with _translate_os_errors(home):
         set_up_for(home, (agent for agent in agents if agent in AGENTS))
         give_id(home, os.environ)
 
 
 @contextmanager
-def _told(home: Path) -> Iterator[None]:
+def _translate_os_errors(home: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

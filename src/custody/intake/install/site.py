@@ -103,7 +103,7 @@ class HookEntry:
     interpreter: Path | None = None
 
 
-def wired(desk: Workspace) -> list[HookEntry]:
+def list_hook_entries(desk: Workspace) -> list[HookEntry]:
     """Every settings file with an entry of ours, this work tree's before the user's."""
     site = InstallSite.of(desk, user=False)
     found = list[HookEntry]()
@@ -143,7 +143,7 @@ def set_up_before(site: InstallSite) -> list[str]:
     return [name for name in agents_of(str(site.home)) if name in AGENTS]
 
 
-def off_words(agent: str, file: Path, key: str) -> str:
+def describe_disabled_hooks(agent: str, file: Path, key: str) -> str:
     """That a setting keeps an agent from running any hook."""
     return f"{AGENTS[agent].title} runs no hooks: '{key}' in '{file}' turns them off"
 

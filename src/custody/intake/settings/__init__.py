@@ -13,7 +13,7 @@ from custody.intake.settings.git_hooks import HOOKS, HookFolder, hook_edit, line
 from custody.intake.settings.manifest import Manifest, ManifestEntry
 from custody.intake.settings.places import SettingsPlaces, state_folder
 from custody.intake.settings.settings import (
-    by_hand,
+    render_manual_steps,
     settings_edit,
     settings_in_use,
     settings_lack,
@@ -36,13 +36,13 @@ __all__ = [
     "ManifestEntry",
     "SettingsPlaces",
     "apply",
-    "by_hand",
     "diff",
     "exclude_edit",
     "hook_edit",
     "hook_in",
     "interpreter_in",
     "line_to_add",
+    "render_manual_steps",
     "runs_another",
     "settings_edit",
     "settings_in_use",

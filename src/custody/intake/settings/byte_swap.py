@@ -16,7 +16,7 @@ class Swap:
     now: bytes
 
 
-def swapped(data: bytes, swaps: Iterable[Swap]) -> bytes:
+def apply_swaps(data: bytes, swaps: Iterable[Swap]) -> bytes:
     """``data`` with every swap made; they may not overlap."""
     pieces, done = list[bytes](), 0
     for swap in sorted(swaps, key=lambda swap: swap.at):
@@ -27,7 +27,7 @@ def swapped(data: bytes, swaps: Iterable[Swap]) -> bytes:
     return b"".join((*pieces, data[done:]))
 
 
-def taken_back(data: bytes, swaps: Sequence[Swap]) -> bytes | None:
+def revert_swaps(data: bytes, swaps: Sequence[Swap]) -> bytes | None:
     """``data`` without what the swaps put in, found by its bytes; None when one of them is not there exactly once."""
     for swap in swaps:
         if data.count(swap.now) != 1:

@@ -43,13 +43,13 @@ def look(path: Path) -> SettingsFile:
     """The file at ``path``, through links; something that is no regular file is refused."""
     target = Path(os.path.realpath(path))
     is_link = path.is_symlink()
-    data = read_if_there(target)
+    data = read_optional_file(target)
     if data is None:
         return SettingsFile(path, target, None, is_link=is_link)
     return SettingsFile(path, target, data, stat.S_IMODE(os.stat(target).st_mode), is_link)
 
 
-def read_if_there(path: Path) -> bytes | None:
+def read_optional_file(path: Path) -> bytes | None:
     """The bytes of a regular file, None when there is none."""
     try:
         descriptor = os.open(path, _READ)
@@ -71,7 +71,7 @@ def read_if_there(path: Path) -> bytes | None:
     return data
 
 
-def missing_folders(target: Path) -> tuple[Path, ...]:
+def list_missing_folders(target: Path) -> tuple[Path, ...]:
     """The folders that have to be made before ``target`` can be, outermost first."""
     missing = list[Path]()
     folder = target.parent
@@ -83,8 +83,11 @@ def missing_folders(target: Path) -> tuple[Path, ...]:
 
 def make_folder(folder: Path, mode: int = 0o777) -> None:
     """Make sure that ``folder`` is there and survives a power cut."""
-    for each in missing_folders(folder / "x"):
-        with told("make the folder", each), suppress(FileExistsError):  # another one was first, and it is there
+    for each in list_missing_folders(folder / "x"):
+        with (
+            translate_os_errors("make the folder", each),
+            suppress(FileExistsError),
+        ):  # another one was first, and it is there
             os.mkdir(each, mode)
             _sync(each.parent)
 
@@ -95,7 +98,7 @@ def write_atomically(target: Path, data: bytes, *, mode: int, keep: bool = True)
     Mode and owner of a file that is there stay, unless ``keep`` is False; a new one gets ``mode``, less the umask.
     """
     aside = target.with_name(f".{target.name[:100]}.custody-{os.urandom(6).hex()}")
-    with told("write", target):
+    with translate_os_errors("write", target):
         old = _status(target) if keep else None
         handle = os.open(aside, _NEW, mode if old is None else 0o600)
         try:
@@ -112,7 +115,7 @@ def write_atomically(target: Path, data: bytes, *, mode: int, keep: bool = True)
 def put_aside(path: Path, aside: Path) -> None:
     """Give the file (or link) ``path`` a second name, replacing what has that name."""
     spare = aside.with_name(f".{aside.name}.{os.urandom(6).hex()}")
-    with told("put aside", path):
+    with translate_os_errors("put aside", path):
         if path.is_symlink():
             os.symlink(os.readlink(path), spare)
         else:
@@ -123,14 +126,14 @@ def put_aside(path: Path, aside: Path) -> None:
 
 def put_back(aside: Path, path: Path) -> None:
     """Give the file (or link) ``aside`` the name ``path``, replacing what has that name."""
-    with told("put back", path):
+    with translate_os_errors("put back", path):
         os.rename(aside, path)
         _sync(path.parent)
 
 
 def delete(path: Path) -> None:
     """Remove a file."""
-    with told("delete", path):
+    with translate_os_errors("delete", path):
         os.unlink(path)
         _sync(path.parent)
 
@@ -183,7 +186,7 @@ def _sync(folder: Path) -> None:
 
 
 @contextmanager
-def told(what: str, path: Path) -> Iterator[None]:
+def translate_os_errors(what: str, path: Path) -> Iterator[None]:
     """Inside the block, a system call that fails is a ``WorldError`` that says what could not be done to what."""
     try:
         yield

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from custody.core.errors import CustodyError
-from custody.intake.settings.byte_swap import Swap, swapped, unswapped
+from custody.intake.settings.byte_swap import Swap, apply_swaps, unswapped
 from custody.intake.settings.edit import Edit
-from custody.intake.settings.files import SettingsFile, check_may_replace, look, missing_folders
+from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
 from custody.intake.settings.git_hooks import BEGIN, END
 from custody.intake.settings.manifest import ManifestEntry, digest
 
@@ -36,14 +36,14 @@ def exclude_edit(path: Path, names: Iterable[str], note: ManifestEntry | None = 
     base = _without(data, note)
     lead = b"\n" if base and not base.endswith(b"\n") else b""
     swap = Swap(len(base), b"", lead + BEGIN + "".join(f"{name}\n" for name in wanted).encode() + END)
-    after = swapped(base, [swap])
+    after = apply_swaps(base, [swap])
     new = ManifestEntry(
         path=str(path),
         whose="git",
         created=seen.data is None if note is None else note.created,
         after=digest(after),
         swaps=(swap,),
-        folders=tuple(map(str, missing_folders(path))) if note is None else note.folders,
+        folders=tuple(map(str, list_missing_folders(path))) if note is None else note.folders,
     )
     return _edit(seen, after, "keeps the settings that we make out of 'git status'", new)
 
@@ -81,5 +81,5 @@ def _edit(
         whose="git",
         what=what,
         note=note,
-        folders=missing_folders(seen.target) if folders is None else folders,
+        folders=list_missing_folders(seen.target) if folders is None else folders,
     )

@@ -14,9 +14,9 @@ from typing import Any
 
 from custody.core.errors import CustodyError, InputError
 from custody.intake.settings.agent_table import MARK
-from custody.intake.settings.byte_swap import Swap, swapped, taken_back, unswapped
+from custody.intake.settings.byte_swap import Swap, apply_swaps, revert_swaps, unswapped
 from custody.intake.settings.edit import ASIDE, Edit
-from custody.intake.settings.files import SettingsFile, check_may_replace, look, missing_folders
+from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
 from custody.intake.settings.manifest import ManifestEntry, digest
 
 HOOKS = ("post-commit", "post-rewrite", "post-merge")
@@ -141,10 +141,10 @@ def _written(seen: SettingsFile, after: bytes, what: str, note: ManifestEntry | 
         created=_is_new(seen, after, swap) if note is None else note.created,
         after=digest(after),
         swaps=() if swap is None else (swap,),
-        folders=tuple(map(str, missing_folders(seen.path))) if note is None else note.folders,
+        folders=tuple(map(str, list_missing_folders(seen.path))) if note is None else note.folders,
         aside=None if note is None else note.aside,
     )
-    return _edit(seen, after, what, note=new, program=True, folders=missing_folders(seen.path))
+    return _edit(seen, after, what, note=new, program=True, folders=list_missing_folders(seen.path))
 
 
 def _is_new(seen: SettingsFile, after: bytes, swap: Swap | None) -> bool:
@@ -194,7 +194,7 @@ def _rest(data: bytes, note: ManifestEntry | None) -> bytes:
     swaps = () if note is None else note.swaps
     if swaps and note is not None and digest(data) == note.after:
         return unswapped(data, swaps)
-    back = taken_back(data, swaps) if swaps else None
+    back = revert_swaps(data, swaps) if swaps else None
     return _BLOCK.sub(b"", data) if back is None else back
 
 
@@ -203,7 +203,7 @@ def _behind(
 ) -> tuple[bytes, str, ManifestEntry | None, Swap]:
     lead = b"" if data.endswith(b"\n") else b"\n"
     swap = Swap(len(data), b"", lead + _block(name, command))
-    return swapped(data, [swap]), what, note, swap
+    return apply_swaps(data, [swap]), what, note, swap
 
 
 def _runs_to_its_end(data: bytes, name: str) -> bool:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 
 from custody.intake.settings import toml_text
-from custody.intake.settings.byte_swap import Swap, swapped
+from custody.intake.settings.byte_swap import Swap, apply_swaps
 from custody.intake.settings.entries import HOOKS, HookRequest, as_object
 from custody.intake.settings.jsonc import BOM, JsoncNode, JsoncValue, Unreadable, parse
 from custody.intake.settings.jsonc_edit import Items, Style, inserted, style_of, text_of
@@ -13,13 +13,13 @@ InsertionResult = tuple[list[Swap], tuple[str, ...]]
 """What is put in, and the keys that were not there before, with dots between levels."""
 
 
-def added(data: bytes, ask: HookRequest, *, toml: bool) -> InsertionResult:
+def insert_entries(data: bytes, ask: HookRequest, *, toml: bool) -> InsertionResult:
     """Our entries in ``data``, which has none of them; an ``Unreadable`` when there is no place for them."""
     return _in_toml(data, ask) if toml else _in_json(data, ask)
 
 
 def _in_toml(data: bytes, ask: HookRequest) -> InsertionResult:
-    swaps = toml_text.added(data, ask.entries)
+    swaps = toml_text.append_toml_entries(data, ask.entries)
     if swaps is None:
         raise Unreadable("there is no place for our tables in it", 1, 1)
     old = toml_text.parse(data).get(HOOKS, {})
@@ -30,7 +30,7 @@ def _in_json(data: bytes, ask: HookRequest) -> InsertionResult:
     root = parse(data)
     value = {} if root is None else as_object(root.value)
     swaps = [_first(data, ask)] if root is None else _woven(data, root, ask)
-    node = parse(swapped(data, swaps))
+    node = parse(apply_swaps(data, swaps))
     if node is None or node.value != _expected(value, ask):
         raise AssertionError("the splice does not say what it should")
     return swaps, _new_keys(value, ask)

@@ -64,7 +64,7 @@ def inserted(data: bytes, container: JsoncNode, items: Items, style: Style) -> S
     return Swap(end, data[end:behind], comma + data[end:behind] + _lines(items, style, indent))
 
 
-def removed(data: bytes, container: JsoncNode, gone: Collection[int]) -> list[Swap]:
+def remove_members(data: bytes, container: JsoncNode, gone: Collection[int]) -> list[Swap]:
     """``container`` without its members number ``gone``: their commas and the space before them go with them."""
     members = container.members
     cuts = [cut for number in sorted(gone) for cut in _cut(data, container, number)]

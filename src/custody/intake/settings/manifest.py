@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from custody.intake.settings.byte_swap import Swap
-from custody.intake.settings.files import delete_if_empty, make_folder, read_if_there, told, write_atomically
+from custody.intake.settings.files import (
+    delete_if_empty,
+    make_folder,
+    read_optional_file,
+    translate_os_errors,
+    write_atomically,
+)
 
 FOLDER = "backup"
 _NAME = "manifest.json"
@@ -55,7 +61,7 @@ class Manifest:
     @classmethod
     def of(cls, home: Path) -> "Manifest":
         """The notes kept in ``home``."""
-        raw = read_if_there(home / FOLDER / _NAME)
+        raw = read_optional_file(home / FOLDER / _NAME)
         try:
             kept = json.loads(raw or b"{}")
             notes = [_moved(_note(each), Path(kept["home"]), home) for each in kept.get("files", [])]
@@ -87,9 +93,9 @@ class Manifest:
         """Keep the bytes of ``path`` as they are now, under the next number; the same bytes are kept once."""
         folder = self.home / FOLDER
         make_folder(folder, 0o700)
-        with told("read", folder):
+        with translate_os_errors("read", folder):
             copies = [name for name in os.listdir(folder) if _COPY.fullmatch(name)]
-        if any(read_if_there(folder / name) == data for name in copies if name.endswith(f"-{path.name}")):
+        if any(read_optional_file(folder / name) == data for name in copies if name.endswith(f"-{path.name}")):
             return
         number = max((int(name.partition("-")[0]) for name in copies), default=0) + 1
         write_atomically(folder / f"{number}-{path.name}", data, mode=0o600)
@@ -97,7 +103,7 @@ class Manifest:
     def _clear(self, folder: Path) -> None:
         if not folder.is_dir() or folder.is_symlink():
             return
-        with told("clear", folder):
+        with translate_os_errors("clear", folder):
             for name in os.listdir(folder):
                 if name == _NAME or _COPY.fullmatch(name):
                     (folder / name).unlink()

@@ -9,7 +9,7 @@ from pathlib import Path
 from custody.core.errors import InputError
 from custody.intake.settings import toml_text
 from custody.intake.settings.agent_table import Agent, ProgramVersion
-from custody.intake.settings.files import read_if_there
+from custody.intake.settings.files import read_optional_file
 from custody.intake.settings.jsonc import Unreadable
 
 _VERSION = re.compile(r"\d+(?:\.\d+){1,3}")
@@ -73,7 +73,7 @@ class SettingsPlaces:
         for part in (real.name, real.parent.name):
             if _VERSION.fullmatch(part):
                 return tuple(map(int, part.split(".")))
-        said = _PACKAGE_VERSION.search(_some(real.parent / "package.json"))
+        said = _PACKAGE_VERSION.search(_read_lenient(real.parent / "package.json"))
         return tuple(map(int, said[1].split(b"."))) if said else None
 
     def _program(self, agent: Agent) -> Path | None:
@@ -84,7 +84,7 @@ class SettingsPlaces:
 
 
 def _has_hooks(path: Path) -> bool:
-    data = read_if_there(path)
+    data = read_optional_file(path)
     if data is None:
         return False
     try:
@@ -96,8 +96,8 @@ def _has_hooks(path: Path) -> bool:
     return isinstance(hooks, dict) and any(isinstance(groups, list) for groups in hooks.values())
 
 
-def _some(path: Path) -> bytes:
+def _read_lenient(path: Path) -> bytes:
     try:
-        return read_if_there(path) or b""
+        return read_optional_file(path) or b""
     except (InputError, OSError):
         return b""  # it would only have told us a version

@@ -13,7 +13,7 @@ from custody.core.errors import InputError
 from custody.intake.settings.agent_table import MARK, Agent
 from custody.intake.settings.edit import Edit
 from custody.intake.settings.entries import HookRequest
-from custody.intake.settings.files import SettingsFile, check_may_replace, look, missing_folders
+from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
 from custody.intake.settings.manifest import ManifestEntry, digest
 
 HEAD = (
@@ -51,7 +51,7 @@ def plugin_edit(path: Path, ask: HookRequest, note: ManifestEntry | None = None)
         whose=ask.agent.name,
         created=True,
         after=digest(wanted),
-        folders=(() if note is None else note.folders) or tuple(map(str, missing_folders(seen.target))),
+        folders=(() if note is None else note.folders) or tuple(map(str, list_missing_folders(seen.target))),
         users=() if note is None else note.users,
     )
     what = "a plugin that runs the recorder"
@@ -106,5 +106,5 @@ def _edit(
         whose=agent.name,
         what=what,
         note=note,
-        folders=missing_folders(seen.target) if folders is None else folders,
+        folders=list_missing_folders(seen.target) if folders is None else folders,
     )

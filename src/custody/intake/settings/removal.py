@@ -9,10 +9,10 @@ from typing import Any
 
 from custody.intake.settings import toml_text
 from custody.intake.settings.agent_table import MARK, Agent
-from custody.intake.settings.byte_swap import Swap, swapped, taken_back, unswapped
+from custody.intake.settings.byte_swap import Swap, apply_swaps, revert_swaps, unswapped
 from custody.intake.settings.entries import HOOKS, is_all_ours, is_our_handler, ours_in, runs_us, spared, value_of
 from custody.intake.settings.jsonc import COMMENT, JsoncNode, JsoncValue, Unreadable, parse
-from custody.intake.settings.jsonc_edit import removed
+from custody.intake.settings.jsonc_edit import remove_members
 from custody.intake.settings.manifest import ManifestEntry, digest
 
 
@@ -106,7 +106,7 @@ def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
 
 def _attempts(data: bytes, ours: _OwnEntries, note: ManifestEntry | None) -> Iterator[bytes]:
     """Texts without our entries, the most faithful first."""
-    back = taken_back(data, note.swaps) if note is not None and note.swaps else None
+    back = revert_swaps(data, note.swaps) if note is not None and note.swaps else None
     if back is not None:
         yield back
     if ours.toml:
@@ -116,7 +116,7 @@ def _attempts(data: bytes, ours: _OwnEntries, note: ManifestEntry | None) -> Ite
         return
     root = parse(data)
     if root is not None:
-        yield swapped(data, _cuts(data, root, ours))
+        yield apply_swaps(data, _cuts(data, root, ours))
 
 
 def _cuts(data: bytes, root: JsoncNode, ours: _OwnEntries) -> list[Swap]:
@@ -128,12 +128,15 @@ def _cuts(data: bytes, root: JsoncNode, ours: _OwnEntries) -> list[Swap]:
         if gone and len(gone) == len(event.node.members) and ours.goes(f"{HOOKS}.{event.key}"):
             empty.add(number)
         else:
-            cuts += [*(removed(data, event.node, gone) if gone else ()), *_cuts_in_groups(data, event.node, ours.agent)]
+            cuts += [
+                *(remove_members(data, event.node, gone) if gone else ()),
+                *_cuts_in_groups(data, event.node, ours.agent),
+            ]
     hooks_gone = len(empty) == len(hooks.node.members) and ours.goes(HOOKS)
-    cuts += removed(data, hooks.node, empty) if empty and not hooks_gone else []
+    cuts += remove_members(data, hooks.node, empty) if empty and not hooks_gone else []
     keys = ours.gone(hooks_gone=hooks_gone)
     numbers = {number for number, member in enumerate(root.members) if member.key in keys}
-    return cuts + (removed(data, root, numbers) if numbers else [])
+    return cuts + (remove_members(data, root, numbers) if numbers else [])
 
 
 def _cuts_in_groups(data: bytes, event: JsoncNode, agent: Agent) -> Iterator[Swap]:
@@ -142,7 +145,7 @@ def _cuts_in_groups(data: bytes, event: JsoncNode, agent: Agent) -> Iterator[Swa
         group = entry.node.member(HOOKS)
         mixed = runs_us(agent, entry.node.value) and not is_all_ours(agent, entry.node.value)
         if group is not None and mixed:
-            yield from removed(data, group.node, _numbers(group.node, is_our_handler))
+            yield from remove_members(data, group.node, _numbers(group.node, is_our_handler))
 
 
 def _numbers(container: JsoncNode, fits: Callable[[JsoncValue], bool]) -> set[int]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from custody.core.errors import CustodyError, InputError
 from custody.intake.settings import toml_text
 from custody.intake.settings.agent_table import MARK, Agent, ProgramVersion
-from custody.intake.settings.byte_swap import swapped
+from custody.intake.settings.byte_swap import apply_swaps
 from custody.intake.settings.edit import Edit
 from custody.intake.settings.entries import HookRequest, at_key, is_as_wanted, our_commands, ours_in, value_of
-from custody.intake.settings.files import SettingsFile, check_may_replace, look, missing_folders
-from custody.intake.settings.insertion import added
+from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
+from custody.intake.settings.insertion import insert_entries
 from custody.intake.settings.jsonc import Unreadable
 from custody.intake.settings.manifest import ManifestEntry, digest
 from custody.intake.settings.plugin import plugin_edit, plugin_runs, unplugin_edit
@@ -35,14 +35,14 @@ def settings_edit(path: Path, ask: HookRequest, note: ManifestEntry | None = Non
             return _edit(seen, ask.agent, seen.data, f"{what}, as before", kept)
         check_may_replace(seen)
         base = None if seen.data is None else without_ours(seen.data, ask.agent, note, toml=toml)
-        swaps, members = added(base or b"", ask, toml=toml)
+        swaps, members = insert_entries(base or b"", ask, toml=toml)
     except Unreadable as error:
         raise InputError(
             f"cannot add to '{path}': {error}",
             hint="nothing was changed; mend the file, choose other agents with --agent, or add this by hand:\n"
-            + by_hand(ask, toml=toml),
+            + render_manual_steps(ask, toml=toml),
         ) from error
-    after = swapped(base or b"", swaps)
+    after = apply_swaps(base or b"", swaps)
     made = () if note is None or base is not None else note.folders
     new = ManifestEntry(
         path=str(path),
@@ -51,7 +51,7 @@ def settings_edit(path: Path, ask: HookRequest, note: ManifestEntry | None = Non
         after=digest(after),
         swaps=tuple(swaps),
         members=members,
-        folders=made or tuple(map(str, missing_folders(seen.target))),
+        folders=made or tuple(map(str, list_missing_folders(seen.target))),
         users=() if note is None else note.users,
     )
     return _edit(seen, ask.agent, after, what, new)
@@ -123,10 +123,10 @@ def settings_off(path: Path, agent: Agent) -> str | None:
     return next((key for key, is_off in said.items() if is_off), "") if said else None
 
 
-def by_hand(ask: HookRequest, *, toml: bool = False) -> str:
+def render_manual_steps(ask: HookRequest, *, toml: bool = False) -> str:
     """What a user would add to the agent's settings to have the same."""
     if toml:
-        return swapped(b"", toml_text.added(b"", ask.entries) or []).decode()
+        return apply_swaps(b"", toml_text.append_toml_entries(b"", ask.entries) or []).decode()
     return json.dumps(ask.whole, ensure_ascii=False, indent=2)
 
 
@@ -139,7 +139,7 @@ def _edit(seen: SettingsFile, agent: Agent, after: bytes | None, what: str, note
         whose=agent.name,
         what=what,
         note=note,
-        folders=missing_folders(seen.target) if after is not None else (),
+        folders=list_missing_folders(seen.target) if after is not None else (),
     )
 
 

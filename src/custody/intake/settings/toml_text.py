@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from custody.intake.settings.byte_swap import Swap, swapped
+from custody.intake.settings.byte_swap import Swap, apply_swaps
 from custody.intake.settings.jsonc import JsoncValue, Unreadable
 
 PLACES_MAX = 500
@@ -35,7 +35,7 @@ def parse(data: bytes) -> dict[str, Any]:
         raise Unreadable(_PLACE.sub("", str(error)).strip(), line, column) from error
 
 
-def added(data: bytes, entries: Entries) -> list[Swap] | None:
+def append_toml_entries(data: bytes, entries: Entries) -> list[Swap] | None:
     """The swaps that append each entry to ``hooks.<event>``; None when there is no place for one."""
     value = parse(data)
     if not _has_room(value, entries):
@@ -68,7 +68,7 @@ def without_tables(data: bytes, is_ours: Callable[[bytes], bool]) -> bytes:
 
 
 def without_inline(data: bytes, entries: Entries) -> bytes:
-    """``data`` without these entries where they stand inside arrays as ``added`` writes them."""
+    """``data`` without these entries where they stand inside arrays as ``append_toml_entries`` writes them."""
     for event, entry in entries:
         text = re.escape(_inline(entry))
         pair = rf"(?<![\w-]){event} = \[{text}\]"
@@ -131,7 +131,7 @@ def _with(value: dict[str, Any], entries: Entries) -> dict[str, Any]:
 
 def _proved(data: bytes, swaps: Sequence[Swap], expected: dict[str, Any]) -> bool:
     try:
-        return parse(swapped(data, swaps)) == expected
+        return parse(apply_swaps(data, swaps)) == expected
     except Unreadable:
         return False
 

@@ -15,7 +15,7 @@ from custody.intake.settings.files import (
     make_folder,
     put_aside,
     put_back,
-    read_if_there,
+    read_optional_file,
     write_atomically,
 )
 
@@ -59,7 +59,7 @@ def _change(edit: Edit) -> None:
 
 
 def _check_still(edit: Edit) -> None:
-    if read_if_there(edit.target) != edit.before:
+    if read_optional_file(edit.target) != edit.before:
         raise WorldError(f"'{edit.path}' was changed by somebody else just now", hint="try again; nothing was changed")
 
 
@@ -88,7 +88,7 @@ def _touched(edit: Edit) -> list[Path]:
 def _was(path: Path) -> _PreviousFile:
     if path.is_symlink():
         return _PreviousFile(path, link=os.readlink(path))
-    data = read_if_there(path)
+    data = read_optional_file(path)
     return _PreviousFile(path, data=data, mode=0 if data is None else stat.S_IMODE(os.stat(path).st_mode))
 
 

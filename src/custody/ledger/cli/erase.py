@@ -7,7 +7,7 @@ import click
 from custody.core.errors import InputError
 from custody.core.wire.report import EraseReport
 from custody.ledger.erase import erase, preview
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 
 @click.command("erase")
@@ -32,7 +32,7 @@ def command(
       custody erase 17 --reason "a customer's name in a prompt"
       custody erase sha256:9f86d081 --reason "leaked key" --who ana --yes
     """
-    desk = the_desk(ctx)
+    desk = open_workspace(ctx)
     if not yes:
         if not sys.stdin.isatty():
             raise InputError("erasing cannot be undone and nobody is here to ask", hint="add --yes")
@@ -40,10 +40,10 @@ def command(
             click.echo(f"  {sentence}", err=True)
         click.confirm("erase for good?", abort=True, err=True)
     report = erase(desk, targets, who=who, why=reason)
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _render_erasure(report), as_json=as_json)
 
 
-def _words(report: EraseReport) -> str:
+def _render_erasure(report: EraseReport) -> str:
     return "\n".join(
         f"erased {digest} (record {record})" for digest, record in zip(report.erased, report.records, strict=True)
     )

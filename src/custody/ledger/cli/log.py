@@ -7,7 +7,7 @@ import click
 from custody.core.errors import InputError
 from custody.core.wire.report import CallLine, LogReport, PromptLine, SessionLine, SessionReport
 from custody.ledger.sessions import log, log_session
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 MARKS = {"ok": " ", "running": "…", "failed": "!", "abandoned": "?"}
 PROMPT_WIDTH = 100
@@ -43,7 +43,7 @@ def command(  # noqa: PLR0913 - one for each option
       custody log s1 --agent codex
       custody log --by-agent
     """
-    desk = the_desk(ctx)
+    desk = open_workspace(ctx)
     if session is None:
         listed = log(desk, limit=limit, agent=agent)
         return answer(listed, _by_agent(listed, agent) if by_agent else _listed(listed, agent), as_json=as_json)

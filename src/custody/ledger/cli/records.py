@@ -4,7 +4,7 @@ import click
 
 from custody.core.wire.report import RecordsReport, RecordSummary
 from custody.ledger.records import records
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 WIDTH_OF_NUMBER = 7
 
@@ -25,11 +25,11 @@ def command(ctx: click.Context, *, limit: int, kind: str | None, as_json: bool) 
       custody records
       custody records -n 100 --kind edit
     """
-    report = records(the_desk(ctx), limit=limit, kind=kind)
-    return answer(report, _words(report), as_json=as_json)
+    report = records(open_workspace(ctx), limit=limit, kind=kind)
+    return answer(report, _render_records(report), as_json=as_json)
 
 
-def _words(report: RecordsReport) -> str:
+def _render_records(report: RecordsReport) -> str:
     if not report.records:
         return "nothing has been recorded here yet" if not report.total else "no such record"
     return "\n".join(line_of(record) for record in report.records)

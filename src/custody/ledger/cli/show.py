@@ -6,7 +6,7 @@ from custody.core.wire.canonical import indented, shortened
 from custody.core.wire.report import ShowReport
 from custody.ledger.cli.records import line_of
 from custody.ledger.records import show
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 
 @click.command("show")
@@ -24,11 +24,11 @@ def command(ctx: click.Context, record: str, *, as_json: bool) -> int:
       custody show 17
       custody show 17 --json | jq .payloads[0]
     """
-    report = show(the_desk(ctx), record)
-    return answer(report, _words(report), as_json=as_json)
+    report = show(open_workspace(ctx), record)
+    return answer(report, _render_record(report), as_json=as_json)
 
 
-def _words(report: ShowReport) -> str:
+def _render_record(report: ShowReport) -> str:
     lines = []
     for record, payload in zip(report.records, report.payloads, strict=True):
         says = "erased" if payload is None else indented(shortened(payload))

@@ -5,6 +5,6 @@ imports; and what those programs write on their standard error. The SDK gives th
 plus what the configuration says.
 """
 
-from custody.sdk.servers.stdio import opened
+from custody.sdk.servers.stdio import start_server_session
 
-__all__ = ["opened"]
+__all__ = ["start_server_session"]

@@ -9,7 +9,7 @@ from custody.sdk.server_file import McpServer
 
 
 @asynccontextmanager
-async def opened(name: str, server: McpServer, errors: TextIO) -> AsyncIterator[Any]:
+async def start_server_session(name: str, server: McpServer, errors: TextIO) -> AsyncIterator[Any]:
     """A session with a server, with ``call_tool(name, arguments, meta=…)``; the server ends with the block."""
     try:
         from mcp import ClientSession, StdioServerParameters, stdio_client

@@ -16,7 +16,7 @@ _NO_HASH = ContentHash("")
 """Matches nothing."""
 
 
-def blame_asked(desk: Workspace, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
+def answer_blame(desk: Workspace, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
     """Which trace wrote each segment, neighbours with the same trace and tier as one; texts only ``with_text``."""
     path = RepoPath.of(asked.file_path)
     segments = (_segment(path, segment) for segment in asked.blame_data)

@@ -20,10 +20,10 @@ def parts_of(word: str) -> tuple[Json, Json]:
         padded = word + "=" * (-len(word) % 4)
         value = parse(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
     except (ValueError, binascii.Error, InputError) as error:
-        raise no_cursor() from error
+        raise make_cursor_error() from error
     if isinstance(value, list) and len(value) == 2:
         return value[0], value[1]
-    raise no_cursor()
+    raise make_cursor_error()
 
 
 def number_behind(word: str | None, what: str) -> int:
@@ -32,17 +32,17 @@ def number_behind(word: str | None, what: str) -> int:
         return 0
     kind, number = parts_of(word)
     if kind != what:
-        raise no_cursor()
+        raise make_cursor_error()
     return number_in(number)
 
 
 def number_in(part: Json) -> int:
     """A part of a cursor that is a number from 1 on, or an ``InputError``."""
     if not isinstance(part, int) or isinstance(part, bool) or not 0 < part <= NUMBER_MAX:
-        raise no_cursor()
+        raise make_cursor_error()
     return part
 
 
-def no_cursor() -> InputError:
+def make_cursor_error() -> InputError:
     """The error for what is no cursor."""
     return InputError("'after' is no cursor of ours", hint="take it from 'next' of the page before")

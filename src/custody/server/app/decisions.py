@@ -11,14 +11,14 @@ from msgspec import structs
 
 from custody.core.errors import InputError
 from custody.core.wire.time import ns_from
-from custody.intake.redaction import key_for, redacted
+from custody.intake.redaction import key_for, redact_event_payload
 from custody.server.wire.questions import DecisionBody
 from custody.trust import DecisionEntry, Overridden, ScoreStep, TrustStanding
 from custody.trust.app.decision_log import DecisionReceipt, Log
-from custody.trust.app.decisions import TrustQuery, account_of, asked_at, settled
+from custody.trust.app.decisions import TrustQuery, account_of, make_trust_query, read_settled_decisions
 from custody.trust.app.record import DecisionRequest, override, record, record_commit, revert
-from custody.trust.app.show import step_taken, trust_line
-from custody.trust.app.vocabulary import complexity_named, decision_named
+from custody.trust.app.show import report_step, trust_line
+from custody.trust.app.vocabulary import complexity_named, parse_decision_word
 from custody.trust.wire.report import TrustRecordReport
 from custody.workspace.workspace import Workspace, has_repository
 
@@ -87,7 +87,7 @@ class _DecisionQuery:
 
     def recorded(self) -> DecisionReceipt:
         """Record it."""
-        said, decision = self._said, decision_named(self._said.decision)
+        said, decision = self._said, parse_decision_word(self._said.decision)
         actor, reason = said.actor or "", said.reason or ""
         if said.overrides is not None:
             return override(self._desk, said.agent, said.overrides, decision, actor=actor, reason=reason)
@@ -110,10 +110,10 @@ class _DecisionQuery:
 
     def known(self) -> TrustRecordReport | None:
         """What is kept under its name already; ``DecidedOtherwise`` where that is another decision."""
-        asked = asked_at(self._desk)
+        asked = make_trust_query(self._desk)
         with self._desk.reading() as store:
             target = self._target(Log(self._desk, store, self._said.agent, asked.rules))
-            with settled(store):
+            with read_settled_decisions(store):
                 account = account_of(store, self._said.agent, asked)
         step = self._step(account.steps, target)
         if step is None:
@@ -156,9 +156,9 @@ class _DecisionQuery:
         return found
 
     def _is_same(self, step: ScoreStep) -> bool:
-        said, kept = self._said, step_taken(step)
+        said, kept = self._said, report_step(step)
         # What holds a secret is kept without it, so it cannot be compared.
-        clean = redacted({"reason": said.reason}, lambda: key_for(self._desk))
+        clean = redact_event_payload({"reason": said.reason}, lambda: key_for(self._desk))
         pairs = (
             (said.decision, step.entry.decision.value if isinstance(step.entry, DecisionEntry | Overridden) else None),
             (said.complexity, kept.complexity),
@@ -172,6 +172,6 @@ class _DecisionQuery:
     def _report(self, step: ScoreStep, standing: TrustStanding, asked: TrustQuery) -> TrustRecordReport:
         return TrustRecordReport(
             profile=asked.rules.profile,
-            taken=step_taken(step),
+            taken=report_step(step),
             standing=trust_line(self._said.agent, standing, asked),
         )

@@ -16,7 +16,7 @@ from custody.server.github.report import (
     GitHubLine,
     GitHubListReport,
 )
-from custody.server.github.shapes import Pull, repository_named
+from custody.server.github.shapes import Pull, parse_repository_name
 from custody.workspace.workspace import Workspace
 
 PAGE = 100
@@ -24,7 +24,7 @@ PAGE = 100
 
 def connect(desk: Workspace, repository: str, project: str) -> GitHubConnectReport:
     """Say that a repository's evidence belongs to a project."""
-    name = repository_named(repository)
+    name = parse_repository_name(repository)
     with control_of(desk) as control:
         project_of(control, project)
         control.github.connect(name, project)
@@ -33,14 +33,14 @@ def connect(desk: Workspace, repository: str, project: str) -> GitHubConnectRepo
 
 def disconnect(desk: Workspace, repository: str) -> GitHubConnectReport:
     """Have deliveries about a repository do nothing from now on; what was recorded stays."""
-    name = repository_named(repository)
+    name = parse_repository_name(repository)
     with control_of(desk) as control:
         known = _found(control.github.named(name), name)
         control.github.disconnect(name)
         return GitHubConnectReport(done="disconnected", repository=_line(known))
 
 
-def connected(desk: Workspace) -> GitHubListReport:
+def list_connections(desk: Workspace) -> GitHubListReport:
     """Every repository that is connected."""
     with control_of(desk) as control:
         return GitHubListReport(repositories=[_line(one) for one in control.github.all()])

@@ -15,10 +15,10 @@ from custody.server.app.jobs import NewJob, add_job
 from custody.server.control import ControlTables, GitHubConnection
 from custody.server.github.shapes import (
     Delivery,
-    commit_named,
     decode_delivery,
     is_signed,
-    repository_named,
+    parse_commit_name,
+    parse_repository_name,
 )
 
 GUID = re.compile(r"[A-Za-z0-9-]{8,64}")
@@ -88,7 +88,7 @@ class DeliveryIntake:
             return DeliveryAnswer(DeliveryFate.NOTHING, "pong")
         if delivery.repository is None:
             return DeliveryAnswer(DeliveryFate.NOTHING, "it is about no repository")
-        connected = control.github.named(repository_named(delivery.repository.full_name))
+        connected = control.github.named(parse_repository_name(delivery.repository.full_name))
         if connected is None:
             return DeliveryAnswer(
                 DeliveryFate.NOTHING, "the repository is not connected: 'custody github connect' does that"
@@ -154,7 +154,7 @@ def _push(delivery: Delivery, connected: GitHubConnection) -> Iterator[JobReques
     branch = "" if delivery.repository is None else delivery.repository.default_branch
     if delivery.ref != f"refs/heads/{branch}" or not branch or set(delivery.after) == {"0"}:
         return
-    before, after = commit_named(delivery.before), commit_named(delivery.after)
+    before, after = parse_commit_name(delivery.before), parse_commit_name(delivery.after)
     payload: dict[str, Json] = {"repository": connected.full_name, "before": before, "after": after}
     yield JobRequest(REVERTS, f"{connected.full_name}@{after}", payload)
 

@@ -14,7 +14,7 @@ from custody.server.app.control import control_of
 from custody.server.app.github_pull_requests import Bench
 from custody.server.app.github_settings import KEY_FILE, MIRRORS, TOKEN_FILE, GitHubSettings, github_settings
 from custody.server.github.api import GitHub
-from custody.server.github.shapes import Pull, commit_named, payload_from, repository_named
+from custody.server.github.shapes import Pull, parse_commit_name, parse_repository_name, payload_from
 from custody.workspace.workspace import Workspace
 
 JUDGE, OUTCOME, REVERTS, INDEX = "github.judge", "github.outcome", "github.reverts", "github.index"
@@ -49,7 +49,7 @@ def site_of(desk: Workspace, repository: str, settings: GitHubSettings) -> Itera
         raise InputError(f"{MIRRORS} is not set", hint="name a folder in which repositories are mirrored")
     if settings.key is None:
         raise InputError(f"neither {TOKEN_FILE} nor {KEY_FILE} is set", hint="docs/github.md says how to connect")
-    name = repository_named(repository)
+    name = parse_repository_name(repository)
     with control_of(desk, as_service=True) as control:
         connected = control.github.named(name)
     if connected is None:
@@ -82,9 +82,9 @@ def keep_outcome(desk: Workspace, payload: Json) -> None:
         site.fetch_pull(number)
         by = pull.merged_by if pull.is_merged else None
         told = OutcomeRequest(
-            change=f"{commit_named(pull.base.sha)}..{commit_named(pull.head.sha)}",
+            change=f"{parse_commit_name(pull.base.sha)}..{parse_commit_name(pull.head.sha)}",
             outcome="merged" if pull.is_merged else "closed",
-            landed_as=commit_named(pull.merge_commit_sha) if pull.is_merged and pull.merge_commit_sha else None,
+            landed_as=parse_commit_name(pull.merge_commit_sha) if pull.is_merged and pull.merge_commit_sha else None,
             actor="github" if by is None else f"github:{by.login}",
             reason=f"{site.repository}#{number}",
             opened=pull.created_at,
@@ -113,7 +113,7 @@ def record_reverts(desk: Workspace, payload: Json) -> None:
     from custody.trust.app.reverts import trust_reverts
 
     job = payload_from(payload)
-    before, after = commit_named(job.before), commit_named(job.after)
+    before, after = parse_commit_name(job.before), parse_commit_name(job.after)
     with _working(desk, payload) as (site, _):
         site.fetch(BRANCHES)
         # A branch that is new has no commit before: all of it is looked through.

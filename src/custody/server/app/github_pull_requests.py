@@ -13,10 +13,10 @@ from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.wire.time import text_from
 from custody.gate.app.gate import GateRequest, formed, gate
-from custody.gate.wire.forms import MARK, escaped
+from custody.gate.wire.forms import MARK, escape_markup
 from custody.gate.wire.report import GateReport, VerdictLevelName
 from custody.server.github.api import GitHub, GitHubRefusal
-from custody.server.github.shapes import Comment, Pull, commit_named, encode_unjudged
+from custody.server.github.shapes import Comment, Pull, encode_unjudged, parse_commit_name
 from custody.workspace.workspace import Workspace
 
 CHECK = "custody"
@@ -70,7 +70,7 @@ class Bench:
         for _ in range(MOVES_MAX):
             if pull.state != "open":
                 return Judgement(ReviewFate.CLOSED)
-            head = commit_named(pull.head.sha)
+            head = parse_commit_name(pull.head.sha)
             report = self._report(number, pull)
             pull = self.github.pull(self.repository, number)
             if pull.head.sha == head:
@@ -82,7 +82,7 @@ class Bench:
 
     def _report(self, number: int, pull: Pull) -> GateReport | CustodyError:
         """The verdict, or why there is none."""
-        base, head = commit_named(pull.base.sha), commit_named(pull.head.sha)
+        base, head = parse_commit_name(pull.base.sha), parse_commit_name(pull.head.sha)
         said = f"{pull.title}\n\n{pull.body or ''}\n".encode("utf-8", "replace")
         try:
             self.fetch(number, pull)
@@ -96,8 +96,8 @@ class Bench:
     def _told(self, number: int, head: CommitSha, report: GateReport | str) -> Judgement:
         now = text_from(self.desk.now_ns())
         if isinstance(report, str):
-            level, text = None, f"{MARK}\n**custody**: could not be judged: {escaped(report)}\n"
-            body = encode_unjudged(CHECK, head, now, escaped(report))
+            level, text = None, f"{MARK}\n**custody**: could not be judged: {escape_markup(report)}\n"
+            body = encode_unjudged(CHECK, head, now, escape_markup(report))
         else:
             level, text = report.level, formed(report, "markdown", __version__).decode()
             body = formed(report, "check-run", __version__)

@@ -23,7 +23,7 @@ from custody.graph.otlp.json_values import first_of
 from custody.graph.otlp.protobuf_spans import proto_spans
 from custody.graph.otlp.span_intake import span_arrival
 from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, OtlpProblem
-from custody.intake.redaction import redacted
+from custody.intake.redaction import redact_event_payload
 from custody.server.wire.service import conversation_from
 from custody.workspace.workspace import Workspace
 
@@ -144,12 +144,12 @@ class Intake:
 
     def _traced(self, event: dict[str, Json]) -> Arrival:
         # Named as ``custody import`` names it, so that a trace is known again whichever way it comes.
-        return arrival_from(_named(event["payload"]), redacted(event, self._key))
+        return arrival_from(_named(event["payload"]), redact_event_payload(event, self._key))
 
     def _arrival(self, event: Json) -> Arrival:
         if not isinstance(event, dict):
             raise InputError("an event is a JSON object")
-        return arrival_from(_named(event), redacted(event, self._key))
+        return arrival_from(_named(event), redact_event_payload(event, self._key))
 
     @property
     def _now(self) -> str:

@@ -10,7 +10,7 @@ from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
 from custody.ledger.queries.prompts import first_prompts
 from custody.ledger.queries.sessions import SessionRow, session_rows
-from custody.server.app.cursor import cursor, no_cursor, parts_of
+from custody.server.app.cursor import cursor, make_cursor_error, parts_of
 from custody.server.queries.record_pages import PageTables
 from custody.server.wire.service import (
     ConversationItem,
@@ -101,7 +101,7 @@ def conversations(desk: Workspace, after: str | None, limit: int) -> Conversatio
     more = len(rows) > limit
     last = rows[limit - 1] if more else None
     following = None if last is None else cursor(str(last.session), str(last.agent))
-    return ConversationsPage(items=[_told(row) for row in rows[:limit]], next=following)
+    return ConversationsPage(items=[_report_conversation(row) for row in rows[:limit]], next=following)
 
 
 def conversation(desk: Workspace, agent: str, session: str, *, with_text: bool) -> ConversationText | None:
@@ -113,7 +113,7 @@ def conversation(desk: Workspace, agent: str, session: str, *, with_text: bool) 
         if not rows:
             return None
         prompts = _prompts(store, rows[0], with_text=with_text)
-    return ConversationText(conversation=_told(rows[0]), with_text=with_text, prompts=prompts)
+    return ConversationText(conversation=_report_conversation(rows[0]), with_text=with_text, prompts=prompts)
 
 
 def _prompts(store: Store, row: SessionRow, *, with_text: bool) -> list[PromptItem]:
@@ -155,7 +155,7 @@ def _place(after: str | None) -> RecordRef | None:
     store, seq = parts_of(after)
     ref = _ref(f"{store}:{seq}") if isinstance(store, str) and type(seq) is int else None
     if ref is None:
-        raise no_cursor()
+        raise make_cursor_error()
     return ref
 
 
@@ -164,7 +164,7 @@ def _session(after: str | None) -> tuple[SessionId, AgentName] | None:
         return None
     session, agent = parts_of(after)
     if not isinstance(session, str) or not isinstance(agent, str) or not _is_text(session + agent):
-        raise no_cursor()
+        raise make_cursor_error()
     return SessionId(session), AgentName(agent)
 
 
@@ -199,7 +199,7 @@ def _named(record: Record) -> dict[str, str]:
     }
 
 
-def _told(row: SessionRow) -> ConversationItem:
+def _report_conversation(row: SessionRow) -> ConversationItem:
     return ConversationItem(
         agent=str(row.agent),
         session=str(row.session),

@@ -3,10 +3,10 @@
 import os
 
 from custody.core.errors import InputError
-from custody.dupes.app.change_name import indexed_change
+from custody.dupes.app.change_name import find_indexed_change
 from custody.ledger.queries.sessions import session_rows
 from custody.store import Store
-from custody.trust.app.decisions import agents_in, settled
+from custody.trust.app.decisions import agents_in, read_settled_decisions
 from custody.workspace.workspace import Workspace
 
 
@@ -32,7 +32,7 @@ def among_records(desk: Workspace, name: str) -> tuple[str, str, str] | None:
     with desk.reading() as store:
         if _is_change(store, name):
             return "change", "name", name
-        with settled(store):
+        with read_settled_decisions(store):
             if name in agents_in(store):
                 return "agent", "name", name
         return ("session", "id", name) if _is_session(store, name) else None
@@ -40,7 +40,7 @@ def among_records(desk: Workspace, name: str) -> tuple[str, str, str] | None:
 
 def _is_change(store: Store, name: str) -> bool:
     try:
-        indexed_change(store, name)
+        find_indexed_change(store, name)
     except InputError:
         return False
     return True

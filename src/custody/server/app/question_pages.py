@@ -6,8 +6,8 @@ from custody.cite.app.registry import cite_page
 from custody.core.ids import RecordRef, Seq, StoreId
 from custody.core.wire.time import text_from
 from custody.dupes.app.change_index import list_changes
-from custody.dupes.app.report import named_row
-from custody.server.app.cursor import cursor, no_cursor, number_behind, number_in, parts_of
+from custody.dupes.app.report import report_indexed_change
+from custody.server.app.cursor import cursor, make_cursor_error, number_behind, number_in, parts_of
 from custody.server.queries.record_pages import PageTables
 from custody.server.wire.questions import ChangesPage, DecisionItem, DecisionsPage, SourcesPage
 from custody.workspace.workspace import Workspace
@@ -41,7 +41,7 @@ def changes(desk: Workspace, after: str | None, limit: int) -> ChangesPage:
     with desk.reading() as store, store.reading():
         rows = list(islice(list_changes(store, after=behind), limit + 1))
     following = cursor(CHANGE, rows[limit - 1].id) if len(rows) > limit else None
-    return ChangesPage(items=[named_row(row) for row in rows[:limit]], next=following)
+    return ChangesPage(items=[report_indexed_change(row) for row in rows[:limit]], next=following)
 
 
 def sources(desk: Workspace, after: str | None, limit: int) -> SourcesPage:
@@ -55,5 +55,5 @@ def _place(word: str | None) -> RecordRef | None:
         return None
     store, seq = parts_of(word)
     if not isinstance(store, str) or not (store.isalnum() and store.isascii()):
-        raise no_cursor()
+        raise make_cursor_error()
     return RecordRef(StoreId(store), Seq(number_in(seq)))

@@ -39,7 +39,7 @@ class NameNotFound(InputError):
     """Nothing has the name that was asked for."""
 
 
-def in_repository(desk: Workspace) -> Workspace:
+def require_repository(desk: Workspace) -> Workspace:
     """The desk at the root of its repository; an ``InputError`` where that is not here."""
     if not has_repository(desk):
         raise InputError(
@@ -74,7 +74,7 @@ def agent_explained(desk: Workspace, agent: str, *, at: str | None) -> TrustWhyR
 
 def change_checked(desk: Workspace, name: str, *, limit: int) -> DupesCheckReport:
     """What an indexed change is like: by a name, a pull request's number, or digits of its head."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     try:
         row = find_change(desk, name)
     except UnknownChange as error:
@@ -84,7 +84,7 @@ def change_checked(desk: Workspace, name: str, *, limit: int) -> DupesCheckRepor
 
 def evidence_shown(desk: Workspace, name: str) -> DupesShowReport:
     """What a suggestion rests on, by its id or the head of the change that was checked."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     try:
         return dupes_show(here, name)
     except RulesError:
@@ -114,10 +114,10 @@ def source_shown(desk: Workspace, source_id: str, *, note: Note | None) -> CiteS
 
 def session_shown(desk: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionReport:
     """What happened in a session; what was asked in it only with a ``note``."""
-    return session_as_seen(log_session(desk, session, agent=agent), note=note)
+    return hide_session_text(log_session(desk, session, agent=agent), note=note)
 
 
-def session_as_seen(found: SessionReport, *, note: Note | None) -> SessionReport:
+def hide_session_text(found: SessionReport, *, note: Note | None) -> SessionReport:
     """A session as whoever asks may see it."""
     if note is None:
         return structs.replace(found, prompts=[structs.replace(one, text=None) for one in found.prompts])
@@ -139,7 +139,7 @@ def session_calls(desk: Workspace, look: ViewOptions) -> GraphShowReport:
 # --- lines ------------------------------------------------------------------------------------------------------------
 
 
-def on_disk(here: Workspace, path: RepoPath) -> None:
+def require_tracked_file(here: Workspace, path: RepoPath) -> None:
     """See to it that a service may show a file as it is on disk: only what git tracks; else an ``InputError``.
 
     What lies in the work tree beside the repository's own files, such as secrets that git is told to ignore, is for
@@ -154,13 +154,13 @@ def on_disk(here: Workspace, path: RepoPath) -> None:
 
 def line_explained(desk: Workspace, file: str, line: int, *, revision: str | None, note: Note | None) -> WhyReport:
     """Why a line of a file is there; what was asked only with a ``note``. On disk only what git tracks is shown."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     path = RepoPath.of(file)
     if revision is None:
-        on_disk(here, path)
+        require_tracked_file(here, path)
     found = why(here, str(path), line, revision=revision)
     if note is None:
-        return structs.replace(found, chain=[_without_words(link) for link in found.chain])
+        return structs.replace(found, chain=[_hide_link_text(link) for link in found.chain])
     for link in found.chain:
         if isinstance(link, LineLink) and link.attribution.conversation_summary is not None:
             note(f"conversation {link.attribution.agent} {link.attribution.session_id}")
@@ -171,7 +171,7 @@ def line_explained(desk: Workspace, file: str, line: int, *, revision: str | Non
 
 def lines_counted(desk: Workspace, path: str | None, *, revision: str | None, agent: str | None = None) -> StatsReport:
     """Whose the lines of a file, a folder or the whole repository are."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     return stats(here, None if path is None else _path(path), revision=revision, agent=agent)
 
 
@@ -180,7 +180,7 @@ def _path(said: str) -> str:
     return str(RepoPath.of(said))
 
 
-def _without_words(link: AnyLink) -> AnyLink:
+def _hide_link_text(link: AnyLink) -> AnyLink:
     """A link without what was asked; the first words of a session stand beside the line itself."""
     if isinstance(link, PromptLink):
         return structs.replace(link, text=None)

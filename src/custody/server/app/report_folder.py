@@ -8,7 +8,7 @@ from pathlib import Path
 
 from custody.core.errors import InputError, WorldError
 from custody.core.wire.canonical import dump, parse
-from custody.workspace.atomic_file import written_whole
+from custody.workspace.atomic_file import open_atomic
 
 LIST = "custody-report.json"
 """Names what a report consists of, so that the next one replaces that and nothing else."""
@@ -25,13 +25,13 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]]) -> int:
             place.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise WorldError(f"cannot make the folder '{place.parent}': {error.strerror}") from error
-        with written_whole(place) as out:
+        with open_atomic(place) as out:
             out.write(data)
         names.append(name)
     for name in before.difference(names):
         _check_no_link(folder, name)
         (folder / name).unlink(missing_ok=True)
-    with written_whole(folder / LIST) as out:
+    with open_atomic(folder / LIST) as out:
         out.write(dump({"report": "custody", "files": [*sorted(names)]}))
     return len(names)
 

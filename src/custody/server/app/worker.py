@@ -129,7 +129,7 @@ class JobWorker:
         return replace(self.desk, project=job.project, bound=True, spooled=False)
 
     def _failed(self, control: ControlTables, job: Job, error: Exception, tally: JobTally) -> None:
-        words = _words(error)
+        words = _describe_error(error)
         self.desk.talk(f"job {job.id} ({job.kind}) failed: {words}")
         # What the caller got wrong does not get right by itself.
         if isinstance(error, InputError) or job.attempts >= self.rules.attempts_max:
@@ -167,6 +167,6 @@ class JobWorker:
                 continue
 
 
-def _words(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     words = error.message if isinstance(error, CustodyError) else f"{type(error).__name__}: {error}"
     return storable(words, ERROR_SIGNS_MAX)

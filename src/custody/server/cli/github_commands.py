@@ -5,10 +5,10 @@ from types import MappingProxyType
 import click
 
 from custody.core.project import DEFAULT_PROJECT
-from custody.server.app.github_connection import backfill, connect, connected, disconnect
+from custody.server.app.github_connection import backfill, connect, disconnect, list_connections
 from custody.server.app.github_settings import github_settings
 from custody.server.github.report import GitHubLine
-from custody.terminal.frame import answer, database_option, json_option, the_desk
+from custody.terminal.frame import answer, database_option, json_option, open_workspace
 
 
 @click.command("connect")
@@ -26,7 +26,7 @@ def connect_(ctx: click.Context, repository: str, *, project: str, as_json: bool
     Examples:
       custody github connect octo-org/hello-world --project web-shop
     """
-    report = connect(the_desk(ctx), repository, project)
+    report = connect(open_workspace(ctx), repository, project)
     return answer(report, _line(report.repository), as_json=as_json)
 
 
@@ -44,7 +44,7 @@ def disconnect_(ctx: click.Context, repository: str, *, as_json: bool) -> int:
     Examples:
       custody github disconnect octo-org/hello-world
     """
-    report = disconnect(the_desk(ctx), repository)
+    report = disconnect(open_workspace(ctx), repository)
     return answer(report, f"{report.repository.name} is not connected any more", as_json=as_json)
 
 
@@ -59,7 +59,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
     Examples:
       custody github list
     """
-    report = connected(the_desk(ctx))
+    report = list_connections(open_workspace(ctx))
     words = "\n".join(_line(one) for one in report.repositories) or "no repository is connected"
     return answer(report, words, as_json=as_json)
 
@@ -79,7 +79,7 @@ def backfill_(ctx: click.Context, repository: str, *, as_json: bool) -> int:
     Examples:
       custody github backfill octo-org/hello-world && custody worker --once
     """
-    report = backfill(the_desk(ctx), repository, github_settings())
+    report = backfill(open_workspace(ctx), repository, github_settings())
     words = f"{report.open} open and {report.closed} closed pull request(s), {report.added} job(s) added"
     return answer(report, words, as_json=as_json)
 

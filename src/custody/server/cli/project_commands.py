@@ -15,7 +15,7 @@ from custody.server.app.projects import (
     retain_project,
 )
 from custody.server.wire.tenancy import ProjectLine
-from custody.terminal.frame import answer, database_option, json_option, the_desk
+from custody.terminal.frame import answer, database_option, json_option, open_workspace
 
 DAYS_MAX = 36_500
 
@@ -35,7 +35,7 @@ def create(ctx: click.Context, name: str, *, as_json: bool) -> int:
       custody project create web-shop
       custody --database postgresql://owner@db/custody project create web-shop
     """
-    report = create_project(the_desk(ctx), name)
+    report = create_project(open_workspace(ctx), name)
     return answer(report, f"project {report.project.name} is there", as_json=as_json)
 
 
@@ -51,7 +51,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
       custody project list
       custody project list --json | jq -r '.projects[].name'
     """
-    report = list_projects(the_desk(ctx))
+    report = list_projects(open_workspace(ctx))
     return answer(report, "\n".join(_line(project) for project in report.projects), as_json=as_json)
 
 
@@ -75,7 +75,7 @@ def retain(ctx: click.Context, name: str, *, days: int | None, forever: bool, as
     """
     if (days is None) != forever:
         raise InputError("say either --days or --forever")
-    report = retain_project(the_desk(ctx), name, days)
+    report = retain_project(open_workspace(ctx), name, days)
     return answer(report, _line(report.project), as_json=as_json)
 
 
@@ -95,7 +95,7 @@ def reads(ctx: click.Context, name: str, *, limit: int, as_json: bool) -> int:
       custody project reads web-shop
       custody project reads web-shop --json | jq -r '.reads[].token' | sort | uniq -c
     """
-    report = project_reads(the_desk(ctx), name, limit)
+    report = project_reads(open_workspace(ctx), name, limit)
     lines = [f"{read.at}  token {read.token}  {read.what}" for read in report.reads]
     if not lines:
         lines = [f"nobody read a text of project {name}"]
@@ -125,7 +125,7 @@ def remove(ctx: click.Context, name: str, *, yes: bool, as_json: bool) -> int:
         if not sys.stdin.isatty():
             raise InputError("removing cannot be undone and nobody is here to ask", hint="add --yes")
         click.confirm(f"remove project {name} with all its evidence?", abort=True, err=True)
-    report = remove_project(the_desk(ctx), name)
+    report = remove_project(open_workspace(ctx), name)
     return answer(report, f"project {report.project.name} is gone", as_json=as_json)
 
 
@@ -145,7 +145,7 @@ def init(ctx: click.Context, *, login: str | None, as_json: bool) -> int:
     Examples:
       custody --database postgresql://owner@db/custody project init-database --login custody_web
     """
-    report = init_database(the_desk(ctx), login)
+    report = init_database(open_workspace(ctx), login)
     words = f"initialised for the role {report.role}; projects: {', '.join(report.projects)}"
     return answer(report, words if login is None else f"{words}; {login} may work as it", as_json=as_json)
 

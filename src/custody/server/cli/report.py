@@ -6,7 +6,7 @@ import click
 
 from custody.core.wire.time import text_from
 from custody.server.wire.pages import PagesReport
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 PAGES, PAGES_MAX = 500, 100_000
 
@@ -46,7 +46,7 @@ def command(ctx: click.Context, folder: Path, most: int, *, texts: bool, as_json
     from custody.server.app.report_folder import write_folder
     from custody.server.pages.files import ExportSummary, report_files
 
-    desk, written = the_desk(ctx), ExportSummary()
+    desk, written = open_workspace(ctx), ExportSummary()
     made = text_from(desk.now_ns())
     note = _read if texts else None
     count = write_folder(folder, report_files(desk, most=most, made=made, note=note, written=written))
@@ -59,14 +59,14 @@ def command(ctx: click.Context, folder: Path, most: int, *, texts: bool, as_json
         failed=written.failed,
         texts=texts,
     )
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _render_pages(report), as_json=as_json)
 
 
 def _read(_what: str) -> None:
     """Whoever runs this on their own store reads their own conversations."""
 
 
-def _words(report: PagesReport) -> str:
+def _render_pages(report: PagesReport) -> str:
     lines = [f"{report.pages:,} page(s) in {report.folder}: open {report.first}"]
     if report.left_out:
         lines.append(f"{report.left_out:,} page(s) left out; --pages takes more")

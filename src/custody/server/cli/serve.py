@@ -8,7 +8,7 @@ import click
 from custody.core.errors import MissingExtra
 from custody.server.app.name_lookup import among_records, in_work_tree
 from custody.server.wire.serve import ServeReport
-from custody.terminal.frame import answer, database_option, json_option, say, the_desk
+from custody.terminal.frame import answer, database_option, json_option, open_workspace, say
 
 if TYPE_CHECKING:
     from custody.server.listener import ListenAddress
@@ -67,7 +67,7 @@ def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_js
         say(f"serving at {address.at('')}")
         answer(report, "", as_json=as_json)
 
-    desk = the_desk(ctx, is_service=True)
+    desk = open_workspace(ctx, is_service=True)
     opened = None if page is None else page_for(page, partial(in_work_tree, desk), partial(among_records, desk))
     serve(desk, host=host, port=port, announce=announce, page=opened)
     return 0

@@ -8,7 +8,7 @@ from custody.core.project import DEFAULT_PROJECT
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.app.tokens import TokenRequest, create_token, list_tokens, revoke_token
 from custody.server.wire.tenancy import TokenLine
-from custody.terminal.frame import answer, database_option, json_option, printable, say, the_desk
+from custody.terminal.frame import answer, database_option, json_option, open_workspace, printable, say
 
 
 @click.command("create")
@@ -39,7 +39,7 @@ def create(ctx: click.Context, *, project: str, scopes: tuple[str, ...], expires
       custody token create --project web-shop --scope read --scope write --expires 30d --name ci
     """
     wanted = TokenRequest(project, [TokenScope(scope) for scope in scopes], expires, name)
-    report = create_token(the_desk(ctx), wanted)
+    report = create_token(open_workspace(ctx), wanted)
     if not as_json:
         say(printable(f"token {_line(report.token)}; it is shown this once"))
     return answer(report, report.secret, as_json=as_json)
@@ -58,7 +58,7 @@ def list_(ctx: click.Context, *, project: str | None, as_json: bool) -> int:
       custody token list
       custody token list --project web-shop --json | jq '.tokens[] | select(.state == "active")'
     """
-    report = list_tokens(the_desk(ctx), project)
+    report = list_tokens(open_workspace(ctx), project)
     words = "\n".join(_line(token) for token in report.tokens) or "there are no tokens"
     return answer(report, words, as_json=as_json)
 
@@ -77,7 +77,7 @@ def revoke(ctx: click.Context, id_: str, *, as_json: bool) -> int:
     Examples:
       custody token revoke 5f0c3a8e91d2b746
     """
-    report = revoke_token(the_desk(ctx), id_)
+    report = revoke_token(open_workspace(ctx), id_)
     return answer(report, _line(report.token), as_json=as_json)
 
 

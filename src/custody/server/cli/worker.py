@@ -9,7 +9,7 @@ from custody.server.app.jobs import KINDS
 from custody.server.app.worker import JobWorker
 from custody.server.wire.tenancy import WorkerReport
 from custody.terminal.command_group import CommandGroup, CommandTable
-from custody.terminal.frame import answer, database_option, json_option, say, the_desk
+from custody.terminal.frame import answer, database_option, json_option, open_workspace, say
 
 PARTS: CommandTable = MappingProxyType(
     {
@@ -46,7 +46,7 @@ def command(ctx: click.Context, *, once: bool, kinds: tuple[str, ...], as_json: 
     if ctx.invoked_subcommand is not None:
         return 0
     chosen = {kind: does for kind, does in KINDS.items() if kind in (kinds or KINDS)}
-    worker = JobWorker(the_desk(ctx, is_service=True), MappingProxyType(chosen))
+    worker = JobWorker(open_workspace(ctx, is_service=True), MappingProxyType(chosen))
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         say("stopping when the job that runs has ended")
@@ -55,9 +55,9 @@ def command(ctx: click.Context, *, once: bool, kinds: tuple[str, ...], as_json: 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     report = worker.run(once=once)
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _render_jobs(report), as_json=as_json)
 
 
-def _words(report: WorkerReport) -> str:
+def _render_jobs(report: WorkerReport) -> str:
     lost = f", {report.lost} that others settled" if report.lost else ""
     return f"{report.done} done, {report.again} to be tried again, {report.aside} set aside{lost}"

@@ -6,7 +6,7 @@ import click
 
 from custody.server.app.jobs import list_jobs, retry_job
 from custody.server.wire.tenancy import JobLine
-from custody.terminal.frame import answer, database_option, json_option, the_desk
+from custody.terminal.frame import answer, database_option, json_option, open_workspace
 
 
 @click.command("list")
@@ -22,7 +22,7 @@ def list_(ctx: click.Context, *, limit: int, as_json: bool) -> int:
       custody worker list
       custody worker list --json | jq '.jobs[] | select(.state == "aside")'
     """
-    report = list_jobs(the_desk(ctx), limit)
+    report = list_jobs(open_workspace(ctx), limit)
     counts = f"{report.aside} set aside, {report.leased} running, {report.waiting} waiting, {report.done} done"
     return answer(report, "\n".join((*(_line(job) for job in report.jobs), counts)), as_json=as_json)
 
@@ -41,7 +41,7 @@ def retry(ctx: click.Context, id_: str, *, as_json: bool) -> int:
     Examples:
       custody worker retry 0f3a9c51d2e84b76a1c09e5572d4b8f3
     """
-    report = retry_job(the_desk(ctx), id_)
+    report = retry_job(open_workspace(ctx), id_)
     return answer(report, _line(report.job), as_json=as_json)
 
 

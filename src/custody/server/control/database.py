@@ -19,7 +19,7 @@ from custody.store.row_security import (
     let_log_in_as_service,
     make_service_role,
     open_control_tables,
-    standing,
+    read_role_rights,
     step_down,
 )
 from custody.store.sqlite import open_sqlite
@@ -72,7 +72,7 @@ def control_in_postgres(url: str, *, as_service: bool) -> ControlTables:
     """The control tables of a team's database, as the service's role or as whoever ``url`` names."""
     db = connect(url, CONTROL_SCHEMA)
     try:
-        found = standing(db)
+        found = read_role_rights(db)
         if found.owns and found.there and db.version() < CONTROL_VERSION:
             _migrate(db)
             open_control_tables(db)

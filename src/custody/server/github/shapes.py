@@ -145,10 +145,10 @@ def is_signed(body: bytes, secret: bytes, signature: str | None) -> bool:
 
 def decode_delivery(body: bytes) -> Delivery:
     """A delivery's payload."""
-    return decoded(body, Delivery, "the delivery")
+    return decode_payload(body, Delivery, "the delivery")
 
 
-def decoded(body: bytes, shape: type[_T], what: str) -> _T:
+def decode_payload(body: bytes, shape: type[_T], what: str) -> _T:
     """An answer or payload of GitHub's as a value."""
     try:
         return msgspec.json.decode(body, type=shape)
@@ -156,7 +156,7 @@ def decoded(body: bytes, shape: type[_T], what: str) -> _T:
         raise InputError(f"{what} is not what GitHub sends: {error}") from error
 
 
-def repository_named(typed: str) -> str:
+def parse_repository_name(typed: str) -> str:
     """``owner/name``, checked; nothing else ever becomes part of an address or a path."""
     owner, _, name = typed.partition("/")
     if REPOSITORY.fullmatch(typed) is None or name in (".", "..") or owner.endswith("-"):
@@ -164,7 +164,7 @@ def repository_named(typed: str) -> str:
     return typed
 
 
-def commit_named(typed: str) -> CommitSha:
+def parse_commit_name(typed: str) -> CommitSha:
     """A commit's full name, checked."""
     if SHA.fullmatch(typed) is None:
         raise InputError(f"{typed!r} is no commit's full name")

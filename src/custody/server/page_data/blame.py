@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from msgspec import structs
 
 from custody.attribution.app.blame import BlameReporter
-from custody.attribution.app.context import attributing
+from custody.attribution.app.context import open_attribution
 from custody.attribution.wire.blame import BlameReport
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.git import FileAt, NoObject, Repository
-from custody.server.app.questions import Note, in_repository, line_explained, on_disk
-from custody.server.page_data.files import addressed, meant
+from custody.server.app.questions import Note, line_explained, require_repository, require_tracked_file
+from custody.server.page_data.files import format_path, resolve_file
 from custody.why.report import WhyReport
 from custody.workspace.workspace import Workspace
 
@@ -37,29 +37,29 @@ class BlamePageFile:
 
 def file_blamed(desk: Workspace, place: FilePlace) -> BlamePageFile:
     """Every line of a file in order, each with who wrote it and on what evidence."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     path, commit = _found(here.repository, place)
     if commit is None:
-        on_disk(here, path)
-    with attributing(here) as evidence:
+        require_tracked_file(here, path)
+    with open_attribution(here) as evidence:
         blamed = BlameReporter(evidence).blamed(path, commit, ())
         evidence.save()
     silent = [structs.replace(one, conversation_summary=None) for one in blamed.report.attributions]
     return BlamePageFile(
-        file=addressed(path), report=structs.replace(blamed.report, attributions=silent), texts=blamed.texts
+        file=format_path(path), report=structs.replace(blamed.report, attributions=silent), texts=blamed.texts
     )
 
 
 def place_explained(desk: Workspace, place: FilePlace, line: int, *, note: Note | None) -> WhyReport:
     """Why a line is there; what was asked only with a ``note``."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     path, commit = _found(here.repository, place)
     return line_explained(here, str(path), line, revision=commit, note=note)
 
 
 def has_disk(desk: Workspace) -> bool:
     """Whether files can be looked at as they are on disk: not in a bare repository."""
-    return in_repository(desk).repository.work_tree is not None
+    return require_repository(desk).repository.work_tree is not None
 
 
 def _found(repository: Repository, place: FilePlace) -> tuple[RepoPath, CommitSha | None]:
@@ -68,7 +68,7 @@ def _found(repository: Repository, place: FilePlace) -> tuple[RepoPath, CommitSh
     if place.revision == "HEAD" and repository.head().commit is None:
         raise InputError("nothing is committed here yet", hint="lines have authors from the first commit on")
     commit = repository.resolve(place.revision)
-    path = meant(repository, commit, place.file)
+    path = resolve_file(repository, commit, place.file)
     (found,) = repository.look_up([FileAt(commit, path)])
     if isinstance(found, NoObject):
         raise InputError(

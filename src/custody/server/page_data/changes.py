@@ -7,11 +7,11 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes.app.change_name import UnknownChange, find_change
 from custody.dupes.app.indexed_changes import ChangePage, change_like, format_range, read_change
-from custody.dupes.app.report import named_row
+from custody.dupes.app.report import report_indexed_change
 from custody.dupes.wire.report import DupesCheckReport
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
-from custody.server.app.questions import NameNotFound, in_repository
+from custody.server.app.questions import NameNotFound, require_repository
 from custody.server.page_data.cache import CacheKey, Turns, chains_of, place_of
 from custody.workspace.workspace import Workspace, has_repository
 
@@ -30,18 +30,18 @@ def translate_unknown_change() -> Iterator[None]:
         raise NameNotFound(error.message, hint=error.hint) from error
 
 
-def change_seen(desk: Workspace, name: str) -> ChangePage:
+def read_change_page(desk: Workspace, name: str) -> ChangePage:
     """What a change is and does, as far as a repository is here to tell."""
     with translate_unknown_change():
         row = find_change(desk, name)
     if not has_repository(desk):
-        return ChangePage(change=named_row(row), unread="this service has no repository of the project")
+        return ChangePage(change=report_indexed_change(row), unread="this service has no repository of the project")
     return read_change(desk, row)
 
 
 def find_matches(desk: Workspace, name: str) -> DupesCheckReport:
     """What a change is like among all that are indexed."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     with translate_unknown_change():
         row = find_change(desk, name)
     return change_like(here, row)
@@ -49,7 +49,7 @@ def find_matches(desk: Workspace, name: str) -> DupesCheckReport:
 
 def change_judged(desk: Workspace, name: str) -> GateReport:
     """The verdict on an indexed change that is still open, as it would land now; one at a time of a store."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     with translate_unknown_change():
         row = find_change(desk, name)
     if row.on_main:

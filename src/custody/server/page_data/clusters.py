@@ -65,7 +65,7 @@ def cluster_of(desk: Workspace, name: str) -> ClusterRow | None:
     return next((group for group in clusters_known(desk).groups if wanted in group.cluster.members), None)
 
 
-def cluster_seen(desk: Workspace, group: ClusterRow) -> ClusterReport:
+def read_cluster_page(desk: Workspace, group: ClusterRow) -> ClusterReport:
     """One cluster with its base and the change to keep, as far as a repository is here to tell."""
     if has_repository(desk):
         return show_group(desk, group)

@@ -1,6 +1,6 @@
 """The files of a commit, to browse: folder by folder, or by a part of their names.
 
-A path that is no UTF-8 stands in an address as it is shown; ``meant`` finds the file again.
+A path that is no UTF-8 stands in an address as it is shown; ``resolve_file`` finds the file again.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, TracedFile
 from custody.git import Repository
 from custody.ledger.queries.edits import paths_in
-from custody.server.app.questions import in_repository
+from custody.server.app.questions import require_repository
 from custody.workspace.workspace import Workspace
 
 EDITED = (FileEdit, TracedFile)
@@ -67,9 +67,9 @@ class FileListing:
 
 def files_listed(desk: Workspace, wish: FileFilter) -> FileListing:
     """The folder's entries: its own, or every file below it where names or agents are asked for."""
-    repository = in_repository(desk).repository
+    repository = require_repository(desk).repository
     commit = repository.resolve(wish.revision)
-    folder = None if wish.folder is None else meant(repository, commit, wish.folder)
+    folder = None if wish.folder is None else resolve_file(repository, commit, wish.folder)
     files = _files(repository, commit, folder)
     if folder is not None and (not files or files == [folder]):
         raise InputError(
@@ -86,7 +86,7 @@ def files_listed(desk: Workspace, wish: FileFilter) -> FileListing:
     ordered = sorted(found, key=lambda entry: entry.key)
     rest = [entry for entry in ordered if entry.key > wish.after]
     return FileListing(
-        folder=None if folder is None else addressed(folder),
+        folder=None if folder is None else format_path(folder),
         shown=None if folder is None else folder.display,
         commit=commit,
         entries=rest[: wish.most],
@@ -103,10 +103,10 @@ def edited_files(desk: Workspace) -> frozenset[RepoPath]:
         return frozenset(paths_in(store, EDITED))
 
 
-def addressed(path: RepoPath) -> str:
+def format_path(path: RepoPath) -> str:
     r"""A path as an address says it: as it is, or where that is no UTF-8, as it is shown.
 
-    >>> addressed(RepoPath(b"a\xff")), addressed(RepoPath("ä".encode()))
+    >>> format_path(RepoPath(b"a\xff")), format_path(RepoPath("ä".encode()))
     ('a\\xff', 'ä')
     """
     try:
@@ -115,7 +115,7 @@ def addressed(path: RepoPath) -> str:
         return path.display
 
 
-def meant(repository: Repository, commit: CommitSha, said: str) -> RepoPath:
+def resolve_file(repository: Repository, commit: CommitSha, said: str) -> RepoPath:
     """The file or folder that an address names: of that name, else the one in ``commit`` that is shown so."""
     path = RepoPath.of(said)
     if "\\" not in said:
@@ -149,12 +149,12 @@ def _children(files: Iterable[RepoPath], edited: frozenset[RepoPath], start: int
             folders[path.raw[:slash]] = (count + 1, by_agents + (path in edited))
     for raw, (count, by_agents) in folders.items():
         below = RepoPath(raw)
-        found.append(FileEntry(addressed(below), _shown(below, start), is_folder=True, files=count, edited=by_agents))
+        found.append(FileEntry(format_path(below), _shown(below, start), is_folder=True, files=count, edited=by_agents))
     return found
 
 
 def _file(path: RepoPath, edited: frozenset[RepoPath], start: int) -> FileEntry:
-    return FileEntry(addressed(path), _shown(path, start), is_folder=False, files=1, edited=int(path in edited))
+    return FileEntry(format_path(path), _shown(path, start), is_folder=False, files=1, edited=int(path in edited))
 
 
 def _shown(path: RepoPath, start: int) -> str:

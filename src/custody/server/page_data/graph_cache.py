@@ -6,7 +6,7 @@ Nothing can be stale: what is kept holds for the chains as they stood, and every
 from collections import OrderedDict
 from threading import Lock
 
-from custody.graph.app.learn import LearntGraph, Unit, graph_rules, learnt, units_of
+from custody.graph.app.learn import LearntGraph, Unit, graph_rules, learn_graph, units_of
 from custody.server.page_data.cache import StateCache, chains_of, place_of
 from custody.store import Store
 from custody.workspace.workspace import Workspace
@@ -22,7 +22,9 @@ _LEARNT: StateCache[LearntGraph] = StateCache(most=2)
 def learnt_at_hand(desk: Workspace, store: Store) -> LearntGraph:
     """What was learnt from everything; nobody may teach it more."""
     rules = graph_rules(desk)
-    return _LEARNT.get(place_of(desk), (chains_of(store), rules), desk.now_ns(), lambda: learnt(desk, store, rules))
+    return _LEARNT.get(
+        place_of(desk), (chains_of(store), rules), desk.now_ns(), lambda: learn_graph(desk, store, rules)
+    )
 
 
 def units_at_hand(desk: Workspace, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:

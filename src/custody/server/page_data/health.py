@@ -9,11 +9,11 @@ from custody.core.ids import PENDING
 from custody.core.wire.canonical import Json
 from custody.core.wire.report import DoctorCheck, VerifyReport
 from custody.core.wire.time import text_from
-from custody.intake.install.agent_status import NOT_SET_UP, SET_UP, HookStatus, hooks_seen
+from custody.intake.install.agent_status import NOT_SET_UP, SET_UP, HookStatus, read_hook_status
 from custody.intake.install.doctor import glance
-from custody.intake.install.init import TITLES, found
+from custody.intake.install.init import TITLES, find_present_agents
 from custody.ledger.gap import gap_of
-from custody.ledger.integrity import checked
+from custody.ledger.integrity import check_integrity
 from custody.server.app.jobs import jobs_of_project
 from custody.server.queries.activity import ActivityTables
 from custody.server.wire.tenancy import JobLine
@@ -75,7 +75,7 @@ class HealthPage:
     jobs_why_not: str | None
 
 
-def state_seen(desk: Workspace) -> HealthPage:
+def read_health_page(desk: Workspace) -> HealthPage:
     """How everything is, without looking at every record."""
     with desk.reading() as store, store.reading():
         own, sealed = store.own(), store.sealed_positions()
@@ -121,7 +121,7 @@ def verified_now(desk: Workspace) -> VerifyReport:
         raise InputError(
             f"{left:,} records are to be checked, more than a page should wait for", hint="run 'custody verify'"
         )
-    return checked(desk, seals=False)
+    return check_integrity(desk, seals=False)
 
 
 def _lost(payload: Json) -> str | None:
@@ -139,8 +139,8 @@ def _gaps(desk: Workspace, chained: Sequence[str]) -> list[GapRow]:
 
 def _agents(desk: Workspace) -> list[AgentHealth]:
     """Those that are recorded first, then those that something keeps from it, then the rest."""
-    here = set(found(desk)) | set(found(desk, user=True))
-    seen = [AgentHealth(agent, TITLES[agent], agent in here, hooks) for agent, hooks in hooks_seen(desk).items()]
+    here = set(find_present_agents(desk)) | set(find_present_agents(desk, user=True))
+    seen = [AgentHealth(agent, TITLES[agent], agent in here, hooks) for agent, hooks in read_hook_status(desk).items()]
     return sorted(
         seen, key=lambda one: (one.hooks.state != SET_UP, one.hooks.state == NOT_SET_UP, not one.here, one.title)
     )

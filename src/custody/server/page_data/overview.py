@@ -98,7 +98,7 @@ class OverviewPage:
         return next((one for state in ("ill", "note") for one in self.checks if one.state == state), None)
 
 
-def overview_seen(desk: Workspace) -> OverviewPage:
+def read_overview_page(desk: Workspace) -> OverviewPage:
     """What there is, without looking at every record."""
     with desk.reading() as store, store.reading():
         looked = ActivityTables(store)

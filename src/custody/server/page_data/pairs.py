@@ -3,23 +3,23 @@
 from custody.core.errors import InputError
 from custody.dupes.app.overlap import PairPage, compare_changes, compare_stored
 from custody.dupes.app.show import dupes_show
-from custody.server.app.questions import NameNotFound, in_repository
+from custody.server.app.questions import NameNotFound, require_repository
 from custody.server.page_data.changes import (
     translate_unknown_change,
 )
 from custody.workspace.workspace import Workspace
 
 
-def pair_seen(desk: Workspace, name: str, other: str) -> PairPage:
+def read_pair_page(desk: Workspace, name: str, other: str) -> PairPage:
     """Two indexed changes beside each other."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     with translate_unknown_change():
         return compare_changes(here, name, other)
 
 
-def kept_pair_seen(desk: Workspace, id: str) -> PairPage:
+def read_stored_pair_page(desk: Workspace, id: str) -> PairPage:
     """The two changes of evidence that was stored, with what the index says of it now."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     try:
         report = dupes_show(here, id)
     except InputError as error:

@@ -8,8 +8,8 @@ from custody.cite.wire.audit import CiteAuditReport, CiteFinding
 from custody.core.errors import InputError
 from custody.core.paths import RepoPath
 from custody.git import NoWorkFile
-from custody.server.app.questions import NameNotFound, in_repository, on_disk
-from custody.server.page_data.files import addressed, meant
+from custody.server.app.questions import NameNotFound, require_repository, require_tracked_file
+from custody.server.page_data.files import format_path, resolve_file
 from custody.workspace.workspace import Workspace
 
 ENDINGS = (".md", ".markdown", ".mdx")
@@ -46,14 +46,14 @@ class AuditedDocument:
 
 def documents(desk: Workspace, text: str | None) -> Documents:
     """The Markdown documents of the last commit, perhaps only those whose path has ``text`` in it."""
-    here = in_repository(desk)
+    here = require_repository(desk)
     head = here.repository.head().commit
     if head is None:
         return Documents([], 0)
     wanted = (text or "").casefold()
     with here.repository.tree(head) as entries:
         named = sorted(
-            addressed(entry.path)
+            format_path(entry.path)
             for entry in entries
             if entry.kind == "blob" and str(entry.path).lower().endswith(ENDINGS)
             if wanted in entry.path.display.casefold()
@@ -66,12 +66,12 @@ def audited(desk: Workspace, file: str) -> AuditedDocument:
 
     No link is followed.
     """
-    here = in_repository(desk)
-    path = _meant(here, file)
+    here = require_repository(desk)
+    path = _resolve_document(here, file)
     if not str(path).lower().endswith(ENDINGS):
         raise NameNotFound(f"'{path.display}' is no Markdown document", hint="/sources lists the documents")
     try:
-        on_disk(here, path)
+        require_tracked_file(here, path)
     except InputError as error:
         raise NameNotFound(error.message, hint="/sources lists the documents") from error
     # Read through the door, which follows no symbolic link: what is shown is the repository's.
@@ -89,7 +89,7 @@ def audited(desk: Workspace, file: str) -> AuditedDocument:
     return AuditedDocument(path.display, lines, audit, dict(by_line))
 
 
-def _meant(desk: Workspace, file: str) -> RepoPath:
+def _resolve_document(desk: Workspace, file: str) -> RepoPath:
     """The document that an address names, which may say it as it is shown."""
     head = desk.repository.head().commit
-    return RepoPath.of(file) if head is None else meant(desk.repository, head, file)
+    return RepoPath.of(file) if head is None else resolve_file(desk.repository, head, file)

@@ -13,9 +13,9 @@ from custody.graph.app.learn import graph_rules
 from custody.ledger.queries.prompts import first_prompt
 from custody.ledger.queries.readings import ReadRows, locators_read_by
 from custody.ledger.queries.sessions import SessionRow, session_rows, was_open
-from custody.ledger.sessions import ANY_NUMBER, session_named, session_read, session_told
-from custody.server.app.cursor import cursor, no_cursor, number_in, parts_of
-from custody.server.app.questions import NameNotFound, Note, session_as_seen
+from custody.ledger.sessions import ANY_NUMBER, report_session, session_named, session_read
+from custody.server.app.cursor import cursor, make_cursor_error, number_in, parts_of
+from custody.server.app.questions import NameNotFound, Note, hide_session_text
 from custody.server.page_data.cache import StateCache, chains_of, place_of
 from custody.server.queries.activity import ActiveSession, ActivityTables
 from custody.store import ObservedView, Store
@@ -85,7 +85,7 @@ def _listed(
     desk: Workspace, store: Store, looked: ActivityTables, row: ActiveSession, *, with_text: bool
 ) -> SessionListRow:
     counted = looked.counted(row.agent, row.session)
-    said = _said(store, row)
+    said = _read_session_facts(store, row)
     first = first_prompt(store, row.agent, row.session) if with_text else None
     return SessionListRow(
         agent=row.agent,
@@ -95,7 +95,7 @@ def _listed(
         state=_state(desk, store, row, said.ended_ns),
         model=said.model,
         operator=said.operator,
-        asked=_words(first),
+        asked=_read_prompt(first),
         events=counted.events,
         prompts=counted.prompts,
         calls=counted.calls,
@@ -103,7 +103,7 @@ def _listed(
     )
 
 
-def _said(store: Store, row: ActiveSession) -> Session:
+def _read_session_facts(store: Store, row: ActiveSession) -> Session:
     """What the first and the last records of a session say of it; what was said last wins."""
     whole = Session(agent=row.agent, id=row.session, started_ns=row.last_ns)
     for record in ActivityTables(store).ends(row.agent, row.session, ENDS_READ_MAX):
@@ -125,7 +125,7 @@ def _state(desk: Workspace, store: Store, row: ActiveSession, ended_ns: int | No
     return "active" if desk.now_ns() - row.last_ns < ACTIVE_NS else "open"
 
 
-def _words(seen: ObservedView[Prompt] | None) -> str | None:
+def _read_prompt(seen: ObservedView[Prompt] | None) -> str | None:
     text = None if seen is None else seen.view.text.content
     return None if text is None else text[:ASKED_SIGNS_MAX]
 
@@ -135,7 +135,7 @@ def _behind(word: str | None) -> ActiveSession | None:
         return None
     last, names = parts_of(word)
     if not isinstance(names, list) or len(names) != 2 or not all(isinstance(name, str) for name in names):
-        raise no_cursor()
+        raise make_cursor_error()
     agent, session = str(names[0]), str(names[1])
     _check_text(agent, session)
     return ActiveSession(AgentName(agent), SessionId(session), number_in(last))
@@ -180,7 +180,7 @@ _LATELY: StateCache[_SessionContent] = StateCache()
 """A session of ten thousand calls takes seconds to read, and is looked at again and again."""
 
 
-def session_seen(desk: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionPage:
+def read_session_page(desk: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionPage:
     """A session with its call tree; what was asked, and what calls were about, only with a ``note``."""
     _check_text(session, agent)
     with desk.reading() as store, store.reading():
@@ -196,7 +196,7 @@ def session_seen(desk: Workspace, session: str, *, agent: str | None, note: Note
             lambda: _story(desk, store, row),
         )
     tree, read = story.tree, story.read
-    report = session_as_seen(story.report, note=note)
+    report = hide_session_text(story.report, note=note)
     words = {prompt.id: prompt.text for prompt in report.prompts}
     rows = list(tree.rows(words if note is not None else None))
     if note is not None and not any(words.values()) and any(row.detail is not None for row in rows):
@@ -217,7 +217,7 @@ def _story(desk: Workspace, store: Store, row: SessionRow) -> _SessionContent:
     seen = session_read(store, row)
     tree = build_call_tree(desk, store, row, seen)
     return _SessionContent(
-        session_told(row, seen), tree, locators_read_by(store, [row.session], row.last_ns, SOURCES_MAX)
+        report_session(row, seen), tree, locators_read_by(store, [row.session], row.last_ns, SOURCES_MAX)
     )
 
 
@@ -240,5 +240,5 @@ def session_now(desk: Workspace, session: str, agent: str) -> SessionActivity:
         if row is None:
             raise NameNotFound("no session has this name", hint="the list of sessions has every one")
         active = ActiveSession(row.agent, row.session, row.last_ns)
-        state = _state(desk, store, active, _said(store, active).ended_ns)
+        state = _state(desk, store, active, _read_session_facts(store, active).ended_ns)
     return SessionActivity(row.agent, row.session, row.events, text_from(row.last_ns), state)

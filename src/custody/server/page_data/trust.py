@@ -17,7 +17,13 @@ from custody.trust.app.account import (
     read_current_standing,
 )
 from custody.trust.app.chance import ChanceEstimator, make_chance_estimator
-from custody.trust.app.decisions import TrustQuery, asked_at, count_decisions, known_account, settled
+from custody.trust.app.decisions import (
+    TrustQuery,
+    count_decisions,
+    known_account,
+    make_trust_query,
+    read_settled_decisions,
+)
 from custody.trust.wire.chance import ChanceReport
 from custody.workspace.workspace import Workspace
 
@@ -31,12 +37,12 @@ _ESTIMATORS: StateCache[ChanceEstimator] = StateCache(ns_max=MEMORY_NS_MAX)
 
 def agent_recent(desk: Workspace, agent: str) -> tuple[float, ...]:
     """The agent's scores after its newest decisions."""
-    return list_recent_scores(_account(desk, agent, asked_at(desk)))
+    return list_recent_scores(_account(desk, agent, make_trust_query(desk)))
 
 
-def agent_seen(desk: Workspace, agent: str, *, at: str | None) -> TrustAgentState:
+def read_agent_page(desk: Workspace, agent: str, *, at: str | None) -> TrustAgentState:
     """Where an agent stands, now or at a past moment."""
-    asked = asked_at(desk, at)
+    asked = make_trust_query(desk, at)
     if at is not None:
         standing = _account(desk, agent, asked).standing
     else:
@@ -47,14 +53,14 @@ def agent_seen(desk: Workspace, agent: str, *, at: str | None) -> TrustAgentStat
 
 def agent_account(desk: Workspace, agent: str, *, at: str | None, before: int | None, limit: int) -> TrustAccount:
     """Every record about an agent and what it did, those before place ``before`` first, and how the score moved."""
-    asked = asked_at(desk, at)
+    asked = make_trust_query(desk, at)
     return describe_account(agent, _account(desk, agent, asked), asked, before=before, limit=limit)
 
 
 def agent_chance(desk: Workspace, agent: str, *, at: str | None) -> ChanceReport:
     """The chance of a change of the agent's of which nothing else is known, from everything that was decided."""
-    asked = asked_at(desk, at)
-    with desk.reading() as store, settled(store):
+    asked = make_trust_query(desk, at)
+    with desk.reading() as store, read_settled_decisions(store):
         few_enough(count_decisions(store))
         state = (heads_of(store), asked.rules, asked.until_ns)
         estimator = _ESTIMATORS.get(place_of(desk), state, asked.now_ns, lambda: make_chance_estimator(store, asked))

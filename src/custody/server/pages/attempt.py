@@ -14,12 +14,12 @@ NOT_NOW, TRY_AGAIN = "the store cannot be used now", "try again"
 _LOG = logging.getLogger("custody.service")
 
 
-def attempted(question: Callable[[], T]) -> T | str:
+def attempt_question(question: Callable[[], T]) -> T | str:
     """What a question comes to; where it has no answer, a sentence that says why and what to do.
 
     What the surroundings say of their files and servers is not in it: that is in the service's log.
 
-    >>> attempted(lambda: 3)
+    >>> attempt_question(lambda: 3)
     3
     """
     try:

@@ -11,7 +11,7 @@ from custody.attribution.wire.blame import TIER_WORDS, Attribution, CompetingCla
 from custody.server.page_data.blame import BlamePageFile
 from custody.server.pages.charts import BarPart
 from custody.server.pages.phrases import count, day, percent
-from custody.server.pages.safe_text import SIGNS_MAX, shown
+from custody.server.pages.safe_text import SIGNS_MAX, escape_control_characters
 
 ROWS = 150
 """Lines that are in the page itself, for readers without script."""
@@ -53,7 +53,7 @@ class LineCount:
     @property
     def shown(self) -> str:
         """The name as an island has it."""
-        return shown(self.name)
+        return escape_control_characters(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,8 @@ class LineHighlight:
     def fades(self, about: dict[str, Any]) -> bool:
         """Whether lines of which this is known are others."""
         return not (
-            self.kind in (None, about["kind"]) and (self.agent is None or shown(self.agent) == about.get("agent"))
+            self.kind in (None, about["kind"])
+            and (self.agent is None or escape_control_characters(self.agent) == about.get("agent"))
         )
 
 
@@ -149,7 +150,7 @@ class FileLines:
         for first, last, place in self._runs:
             for number in range(max(first, self.start), min(last, self.end) + 1):
                 about = self._about[place]
-                text = shown(self._blamed.texts[number - 1])
+                text = escape_control_characters(self._blamed.texts[number - 1])
                 yield BlameRow(number, text, about, number in (first, self.start), self.only.fades(about))
 
     @property
@@ -186,15 +187,15 @@ class FileLines:
         return {
             "first": self.first,
             "total": self.total,
-            "texts": [shown(text, most) for text in texts],
+            "texts": [escape_control_characters(text, most) for text in texts],
             "runs": [
                 [max(first, self.first), min(last, self.last), place]
                 for first, last, place in self._runs
                 if first <= self.last and last >= self.first
             ],
             "about": self._about,
-            "signals": [[shown(words) for words in signal] for signal in self._signals],
-            "sessions": [shown(session) for _, session in self.sessions],
+            "signals": [[escape_control_characters(words) for words in signal] for signal in self._signals],
+            "sessions": [escape_control_characters(session) for _, session in self.sessions],
         }
 
     @property
@@ -238,5 +239,5 @@ def _claim(claim: CompetingClaim) -> str:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return shown(value)
+        return escape_control_characters(value)
     return [_clean(one) for one in value] if isinstance(value, list) else value

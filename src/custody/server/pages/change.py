@@ -2,9 +2,9 @@
 
 from custody.core.errors import InputError
 from custody.dupes.app.overlap import PairPage
-from custody.server.page_data.changes import change_judged, change_seen, find_matches
-from custody.server.page_data.pairs import kept_pair_seen, pair_seen
-from custody.server.pages.attempt import attempted
+from custody.server.page_data.changes import change_judged, find_matches, read_change_page
+from custody.server.page_data.pairs import read_pair_page, read_stored_pair_page
+from custody.server.pages.attempt import attempt_question
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.workspace.workspace import Workspace, has_repository
 
@@ -15,14 +15,14 @@ NAMED = "its ref, the number of its pull request, or the first digits of its hea
 def change(desk: Workspace, asked: PageParams) -> PageView:
     """One change."""
     name = asked.needed("name")
-    seen = change_seen(desk, name)
+    seen = read_change_page(desk, name)
     return PageView(
         title=seen.change.title or seen.change.head,
         template="change.html",
         fields={
             "seen": seen,
             "repository": has_repository(desk),
-            "like": attempted(lambda: find_matches(desk, name)),
+            "like": attempt_question(lambda: find_matches(desk, name)),
         },
     )
 
@@ -31,7 +31,7 @@ def change_verdict(desk: Workspace, asked: PageParams) -> PageView:
     """What the gate says of an open change; it takes a second, so pages ask for it later."""
     name = asked.needed("change")
     fields = {
-        "verdict": attempted(lambda: change_judged(desk, name)),
+        "verdict": attempt_question(lambda: change_judged(desk, name)),
         "whole": asked.choice("whole", WHOLE),
     }
     return PageView(title="Verdict", template="change_verdict.html", fields=fields)
@@ -47,10 +47,10 @@ def evidence(desk: Workspace, asked: PageParams) -> PageView:
 def _pair(desk: Workspace, asked: PageParams) -> PairPage:
     id_ = asked.text("id")
     if id_ is not None:
-        return kept_pair_seen(desk, id_)
+        return read_stored_pair_page(desk, id_)
     if asked.text("change") is None:
         raise InputError("the address does not say which changes are meant", hint="follow a link to this page")
-    return pair_seen(desk, asked.needed("change"), asked.needed("other"))
+    return read_pair_page(desk, asked.needed("change"), asked.needed("other"))
 
 
 PAGES = (

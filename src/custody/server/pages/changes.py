@@ -1,8 +1,8 @@
 """Changes: the clusters of those that should not all land, and everything that is indexed."""
 
 from custody.dupes.app.indexed_changes import STATES, ChangeListPage, changes_listed
-from custody.server.page_data.clusters import cluster_of, cluster_seen, clusters_listed
-from custody.server.pages.attempt import attempted
+from custody.server.page_data.clusters import cluster_of, clusters_listed, read_cluster_page
+from custody.server.pages.attempt import attempt_question
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.workspace.workspace import Workspace, has_repository
 
@@ -46,7 +46,9 @@ def changes_clusters(desk: Workspace, asked: PageParams) -> PageView:
         "state": state,
         "words": words,
         "start": start,
-        "found": attempted(lambda: clusters_listed(desk, state=state, words=words, start=start, limit=CLUSTERS_SHOWN)),
+        "found": attempt_question(
+            lambda: clusters_listed(desk, state=state, words=words, start=start, limit=CLUSTERS_SHOWN)
+        ),
     }
     return PageView(title="Clusters", template="changes_clusters.html", fields=fields)
 
@@ -63,7 +65,7 @@ def cluster_members(desk: Workspace, asked: PageParams) -> PageView:
 
 def _cluster(desk: Workspace, name: str, template: str) -> PageView:
     group = cluster_of(desk, name)
-    told = None if group is None else attempted(lambda: cluster_seen(desk, group))
+    told = None if group is None else attempt_question(lambda: read_cluster_page(desk, group))
     fields = {"name": name, "group": group, "told": told}
     return PageView(title="Cluster" if group is None else group.members[0].title, template=template, fields=fields)
 

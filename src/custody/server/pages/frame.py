@@ -18,7 +18,7 @@ from custody.server.pages import phrases as worded
 from custody.server.pages.links import PageLinks
 from custody.server.pages.page import Page, PageView
 from custody.server.pages.policy import IN_FILES
-from custody.server.pages.safe_text import short, shown
+from custody.server.pages.safe_text import escape_control_characters, short
 
 _IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
@@ -113,7 +113,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_said,
+        finalize=_escape_value,
         auto_reload=False,
     )
     made.globals.update(block=block, form=worded, charts=charts)
@@ -121,11 +121,11 @@ def environment() -> Environment:
     return made
 
 
-def _said(value: object) -> object:
+def _escape_value(value: object) -> object:
     """What stands in double braces: None is nothing; text that is not markup is made fit to be shown."""
     if value is None:
         return ""
-    return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return escape_control_characters(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def block(name: str, data: object) -> Markup:

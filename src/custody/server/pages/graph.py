@@ -59,7 +59,7 @@ class LegendEntry:
 
 def graph(desk: Workspace, asked: PageParams) -> PageView:
     """The page: a picture, or what there is to choose from where nothing is chosen yet."""
-    wanted = _wanted(asked)
+    wanted = _read_view_request(asked)
     fields: dict[str, Any] = {
         "wanted": wanted,
         "views": VIEWS,
@@ -80,7 +80,7 @@ def runs(desk: Workspace, asked: PageParams) -> PageView:
     return PageView(title="Runs", template="graph_runs.html", fields={"runs": graph_runs(desk, asked.needed("edge"))})
 
 
-def _wanted(asked: PageParams) -> GraphViewRequest:
+def _read_view_request(asked: PageParams) -> GraphViewRequest:
     return GraphViewRequest(
         view=cast(Any, asked.choice("view", tuple(VIEWS))),
         session=asked.text("session"),

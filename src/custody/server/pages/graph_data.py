@@ -11,8 +11,8 @@ from urllib.parse import quote, unquote
 
 from custody.core.wire.time import text_from
 from custody.graph.app.views import Picture
-from custody.server.pages.phrases import seconds_in_words
-from custody.server.pages.safe_text import short, shown
+from custody.server.pages.phrases import format_seconds
+from custody.server.pages.safe_text import escape_control_characters, short
 
 LABEL_SIGNS, NAME_SIGNS = 28, 300
 LANE_STRETCH = 4
@@ -59,7 +59,7 @@ def rows_of(picture: Picture) -> list[GraphTableRow]:
             for of, kind in (ids[row["id"]],)
         ]
     return [
-        GraphTableRow(cells({**row, **edge["data"]}), f"e{n}", 1, _words(edge["data"]))
+        GraphTableRow(cells({**row, **edge["data"]}), f"e{n}", 1, _list_edge_labels(edge["data"]))
         for n, (row, edge) in enumerate(zip(_raw(picture.table), _raw(picture.edges), strict=True))
     ]
 
@@ -103,11 +103,11 @@ def _node(id_: str, element: Data, stretch: int) -> dict[str, Any]:
     told = {
         "id": id_,
         "label": short(label, LABEL_SIGNS) + (f" +{closed:,}" if closed else "") + (" ✕" if failed else ""),
-        "name": shown(label, NAME_SIGNS),
+        "name": escape_control_characters(label, NAME_SIGNS),
         "kind": data["kind"],
         "x": element["position"]["x"] * stretch,
         "y": element["position"]["y"],
-        "said": _said(data),
+        "said": _describe_node(data),
     }
     if closed or (data.get("count", 1) > 1 and "end_ns" in data):
         told["open"] = quote(data["id"], safe="", errors="replace")
@@ -124,7 +124,7 @@ def _failed(data: Data) -> int:
     return int(data.get("failures", 0)) or int(data.get("status") == "failed")
 
 
-def _said(data: Data) -> list[tuple[str, str]]:
+def _describe_node(data: Data) -> list[tuple[str, str]]:
     """What is said of a node that is chosen."""
     if "end_ns" in data:
         said = [("calls", f"{data['count']:,}")] if "count" in data else [("lane", f"{data['lane']:,}")]
@@ -159,7 +159,10 @@ def _edge(id_: str, data: Data, ids: Mapping[str, str], places: Data, known: Dat
         "count": data["count"],
         "width": data["width"],
         "runs": _name(known[data["source"]], known[data["target"]], data["edge_type"]),
-        "seen": [(shown(one["execution"], NAME_SIGNS), _at(one["at_ns"])) for one in data.get("evidence", ())],
+        "seen": [
+            (escape_control_characters(one["execution"], NAME_SIGNS), _at(one["at_ns"]))
+            for one in data.get("evidence", ())
+        ],
     }
     if places[source]["x"] == places[target]["x"]:
         apart = abs(places[source]["y"] - places[target]["y"])
@@ -175,7 +178,7 @@ def _name(start: Data, end: Data, kind: str) -> str:
     return quote(f"{len(first)}:{first}>{last}>{kind}", safe="", errors="replace")
 
 
-def _words(data: Data) -> tuple[str, ...]:
+def _list_edge_labels(data: Data) -> tuple[str, ...]:
     told = (data["edge_type"], data["edge_source"], data.get("change"))
     return tuple(word for word in told if word is not None)
 
@@ -186,7 +189,7 @@ def _at(at_ns: int | None) -> str:
 
 def _took(data: Data) -> str:
     start, end = data.get("start_ns"), data.get("end_ns")
-    return "" if start is None or end is None else seconds_in_words((end - start) / NS)
+    return "" if start is None or end is None else format_seconds((end - start) / NS)
 
 
 def _ends(data: Data) -> tuple[str, str, str]:

@@ -9,9 +9,9 @@ from custody.core.errors import InputError
 from custody.dupes.app.indexed_changes import changes_listed
 from custody.server.app.questions import lines_counted
 from custody.server.page_data.cache import StateCache, place_of
-from custody.server.page_data.overview import overview_seen
+from custody.server.page_data.overview import read_overview_page
 from custody.server.page_data.sessions import sessions_listed
-from custody.server.pages.attempt import attempted
+from custody.server.pages.attempt import attempt_question
 from custody.server.pages.charts import BarPart, Series
 from custody.server.pages.live import head_of
 from custody.server.pages.page import Page, PageParams, PageView
@@ -49,7 +49,7 @@ def overview(desk: Workspace, _asked: PageParams) -> PageView:
         title="Overview",
         template="overview.html",
         fields={
-            "seen": overview_seen(desk),
+            "seen": read_overview_page(desk),
             "sessions": sessions_listed(desk, limit=SESSIONS_SHOWN).items,
             "changes": changes_listed(desk, state="open", words="", before=None, limit=CHANGES_SHOWN),
             "has_repository": has_repository(desk),
@@ -59,7 +59,7 @@ def overview(desk: Workspace, _asked: PageParams) -> PageView:
 
 def overview_share(desk: Workspace, _asked: PageParams) -> PageView:
     """Whose the lines are, counted."""
-    found = attempted(lambda: shared(_counted(desk)))
+    found = attempt_question(lambda: chart_ownership(_counted(desk)))
     return PageView(title="Whose lines", template="overview_share.html", fields={"found": found})
 
 
@@ -71,7 +71,7 @@ def _counted(desk: Workspace) -> StatsReport:
     return _KEPT.get(place_of(desk), (commit, head_of(desk)), desk.now_ns(), make)
 
 
-def shared(report: StatsReport) -> OwnershipChart:
+def chart_ownership(report: StatsReport) -> OwnershipChart:
     """A count as pictures: what is older than the periods shown is before them."""
     dated = [period for period in report.growth if period.name not in (BEFORE, UNKNOWN)]
     shown = dated[-PERIODS_SHOWN:]

@@ -63,13 +63,13 @@ def lasted(began: str | None, ended: str | None) -> str:
         seconds = (_read(ended) - _read(began)).total_seconds()
     except ValueError:
         return "unknown"
-    return seconds_in_words(seconds)
+    return format_seconds(seconds)
 
 
-def seconds_in_words(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """A stretch of time in the two largest units that tell it.
 
-    >>> seconds_in_words(0.02), seconds_in_words(75), seconds_in_words(7260), seconds_in_words(90000)
+    >>> format_seconds(0.02), format_seconds(75), format_seconds(7260), format_seconds(90000)
     ('20 ms', '1 min 15 s', '2 h 1 min', '1 d 1 h')
     """
     if seconds < 1:

@@ -12,12 +12,12 @@ _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 """Signs that scripts and emoji are written with."""
 
 
-def shown(text: str, most: int = SIGNS_MAX) -> str:
+def escape_control_characters(text: str, most: int = SIGNS_MAX) -> str:
     r"""``text`` without signs that act: each is written as its number. What is longer than ``most`` is cut.
 
-    >>> shown("a\u202eb\x1b[31m")
+    >>> escape_control_characters("a\u202eb\x1b[31m")
     'a⟨202E⟩b⟨1B⟩[31m'
-    >>> shown("x" * 5, most=3)
+    >>> escape_control_characters("x" * 5, most=3)
     'xxx… (5 signs)'
     """
     cut = text[:most]
@@ -34,5 +34,5 @@ def _harmless(sign: str) -> bool:
 
 def short(text: str, most: int = 80) -> str:
     """The beginning of a text, on one line."""
-    cleaned = " ".join(shown(text, most * 4).split())
+    cleaned = " ".join(escape_control_characters(text, most * 4).split())
     return cleaned if len(cleaned) <= most else f"{cleaned[: most - 1]}…"

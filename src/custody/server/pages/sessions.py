@@ -4,10 +4,10 @@ import shlex
 from collections.abc import Sequence
 
 from custody.graph.app.call_tree import CallRow
-from custody.server.page_data.sessions import ROWS_MAX, session_now, session_seen, sessions_listed
+from custody.server.page_data.sessions import ROWS_MAX, read_session_page, session_now, sessions_listed
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.server.pages.phrases import digest
-from custody.server.pages.safe_text import short, shown
+from custody.server.pages.safe_text import escape_control_characters, short
 from custody.workspace.workspace import Workspace
 
 LISTED = 50
@@ -52,7 +52,7 @@ def sessions(desk: Workspace, asked: PageParams) -> PageView:
 
 def session(desk: Workspace, asked: PageParams) -> PageView:
     """One session."""
-    seen = session_seen(desk, asked.needed("id"), agent=asked.text("agent"), note=asked.note)
+    seen = read_session_page(desk, asked.needed("id"), agent=asked.text("agent"), note=asked.note)
     line = seen.report.session
     sources = [(one, _address(one)) for one in seen.sources]
     return PageView(
@@ -117,7 +117,7 @@ def tree_data(rows: Sequence[CallRow], call: str | None) -> dict[str, object]:
 
 
 def _label(row: CallRow) -> str:
-    return short(shown(row.name, NAME_SIGNS * 2), NAME_SIGNS)
+    return short(escape_control_characters(row.name, NAME_SIGNS * 2), NAME_SIGNS)
 
 
 def _address(locator: str) -> str | None:

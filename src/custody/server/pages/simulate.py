@@ -5,7 +5,7 @@ from typing import get_args
 
 from custody.core.errors import InputError
 from custody.server.page_data.simulation import policy_tried
-from custody.server.pages.attempt import attempted
+from custody.server.pages.attempt import attempt_question
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.trust.app.policy_trial import SLIDERS, slider_values
 from custody.trust.app.simulate import SimulationSource
@@ -50,7 +50,7 @@ def _result(desk: Workspace, asked: PageParams) -> object:
     source = next(one for one in SOURCES if one == asked.choice("source", SOURCES))
     values = slider_values(desk)
     moved = {name: value for name, value in wished.items() if value != values[name]}
-    return attempted(lambda: policy_tried(desk, moved, days=days, source=source))
+    return attempt_question(lambda: policy_tried(desk, moved, days=days, source=source))
 
 
 def _days(asked: PageParams) -> int:

@@ -1,8 +1,8 @@
 """Health: what is recorded and whether it is whole, what could not be recorded, which agents are, which jobs wait."""
 
 from custody.intake.install.agent_status import agents_heard
-from custody.server.page_data.health import state_seen, verified_now
-from custody.server.pages.attempt import attempted
+from custody.server.page_data.health import read_health_page, verified_now
+from custody.server.pages.attempt import attempt_question
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.workspace.workspace import Workspace
 
@@ -13,13 +13,13 @@ SAID = {"well": "well", "note": "to know", "ill": "wrong"}
 
 def state(desk: Workspace, _asked: PageParams) -> PageView:
     """Everything at a glance; verifying is asked for."""
-    fields = {"seen": state_seen(desk), "badges": BADGES, "said": SAID}
+    fields = {"seen": read_health_page(desk), "badges": BADGES, "said": SAID}
     return PageView(title="Health", template="state.html", fields=fields)
 
 
 def state_verify(desk: Workspace, _asked: PageParams) -> PageView:
     """What verifying finds."""
-    found = attempted(lambda: verified_now(desk))
+    found = attempt_question(lambda: verified_now(desk))
     return PageView(title="Verified", template="state_verify.html", fields={"found": found, "shown": FINDINGS_SHOWN})
 
 

@@ -2,8 +2,8 @@
 
 from markupsafe import Markup
 
-from custody.server.page_data.trust import agent_account, agent_chance, agent_recent, agent_seen
-from custody.server.pages.attempt import attempted
+from custody.server.page_data.trust import agent_account, agent_chance, agent_recent, read_agent_page
+from custody.server.pages.attempt import attempt_question
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.server.pages.sparks import spark
 from custody.trust.app.account import agents_listed
@@ -25,14 +25,14 @@ def trust(desk: Workspace, asked: PageParams) -> PageView:
 def agent_curve(desk: Workspace, asked: PageParams) -> PageView:
     """The small curve of one agent."""
     name = asked.needed("name")
-    recent = attempted(lambda: agent_recent(desk, name))
+    recent = attempt_question(lambda: agent_recent(desk, name))
     return PageView(title="Curve", template="agent_curve.html", fields={"recent": recent, "spark": spark})
 
 
 def agent(desk: Workspace, asked: PageParams) -> PageView:
     """One agent: where it stands, what it may land, and how it came there."""
     name, at = asked.needed("name"), _moment(asked)
-    seen = agent_seen(desk, name, at=at)
+    seen = read_agent_page(desk, name, at=at)
     fields = {"name": name, "field": _exactly(name), "past": at, "seen": seen, "before": asked.text("before")}
     return PageView(title=name, template="agent.html", fields=fields)
 
@@ -41,7 +41,7 @@ def account(desk: Workspace, asked: PageParams) -> PageView:
     """The account of an agent's score, which takes its time where much was decided."""
     name, at = asked.needed("name"), _moment(asked)
     before = asked.number("before", 0, least=0, most=PLACE_MAX) or None
-    found = attempted(lambda: agent_account(desk, name, at=at, before=before, limit=STEPS_SHOWN))
+    found = attempt_question(lambda: agent_account(desk, name, at=at, before=before, limit=STEPS_SHOWN))
     fields = {"name": name, "past": at, "before": before, "found": found}
     return PageView(title="Account", template="agent_account.html", fields=fields)
 
@@ -49,7 +49,7 @@ def account(desk: Workspace, asked: PageParams) -> PageView:
 def chance(desk: Workspace, asked: PageParams) -> PageView:
     """The chance of an agent's next change, from everything that was decided about everybody."""
     name, at = asked.needed("name"), _moment(asked)
-    found = attempted(lambda: agent_chance(desk, name, at=at))
+    found = attempt_question(lambda: agent_chance(desk, name, at=at))
     return PageView(title="Chance", template="agent_chance.html", fields={"found": found})
 
 

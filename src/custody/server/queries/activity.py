@@ -93,10 +93,10 @@ class ActivityTables:
         mine, whose = self._mine(agent, session)
         parts = [
             f"(SELECT min(at_ns) FROM observation WHERE {of_session})",
-            f"(SELECT count(*) FROM {_some('1', 'observation', of_session)})",
-            f"(SELECT count(*) FROM {_some('1', 'prompt', 'session = ?' + mine)})",
-            f"(SELECT count(DISTINCT call) FROM {_some('call', 'tool_call', 'session = ?' + mine)})",
-            f"(SELECT count(DISTINCT path) FROM {_some('path', 'file_edit', 'session = ?' + mine)})",
+            f"(SELECT count(*) FROM {_make_bounded_select('1', 'observation', of_session)})",
+            f"(SELECT count(*) FROM {_make_bounded_select('1', 'prompt', 'session = ?' + mine)})",
+            f"(SELECT count(DISTINCT call) FROM {_make_bounded_select('call', 'tool_call', 'session = ?' + mine)})",
+            f"(SELECT count(DISTINCT path) FROM {_make_bounded_select('path', 'file_edit', 'session = ?' + mine)})",
         ]
         values = (session, agent) * 2 + (session, *whose) * 3
         ((first, *counts),) = self._db.rows(f"SELECT {', '.join(parts)}", values)
@@ -138,7 +138,7 @@ class ActivityTables:
         )
 
 
-def _some(column: str, table: str, where: str) -> str:
+def _make_bounded_select(column: str, table: str, where: str) -> str:
     return f"(SELECT {column} FROM {table} AS told WHERE {where} LIMIT {COUNTED_MAX}) AS counted"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from custody.core.ids import AgentName, EventId, NaturalKey, RecordRef, SessionId
 from custody.core.record import Record
 from custody.ledger.queries.sessions import SessionRow
-from custody.store import Store, batched
+from custody.store import Store, split_batches
 from custody.store.db import SqlValue
 from custody.store.tables import integer
 
@@ -51,6 +51,6 @@ class PageTables:
     def _named(self, column: str, names: Sequence[str]) -> list[Record]:
         return [
             record
-            for some in batched(names, NAMES)
+            for some in split_batches(names, NAMES)
             for record in self._tables.records_where(f"{column} IN ({', '.join('?' * len(some))})", some)
         ]

@@ -1,11 +1,11 @@
 """Blame as document 000 asks for it: the client ran git blame, the service says which trace wrote each segment."""
 
-from custody.server.app.blame_request import blame_asked
+from custody.server.app.blame_request import answer_blame
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
 from custody.server.problems import HttpProblem
 from custody.server.wire.service import BlameAnswer, BlameBody
-from custody.server.wire.service import blame_asked as decoded
+from custody.server.wire.service import decode_blame_body as decoded
 from custody.workspace.workspace import Workspace
 
 
@@ -17,7 +17,7 @@ async def blame(call: EndpointCall) -> HttpAnswer:
     with_text = call.may(TokenScope.TEXT)
 
     def ask(desk: Workspace) -> BlameAnswer:
-        found = blame_asked(desk, asked, with_text=with_text)
+        found = answer_blame(desk, asked, with_text=with_text)
         read = sorted({f"{one.agent} {one.trace_id}" for one in found.attributions if one.conversation_content})
         for name in read:
             call.note_read(f"conversation {name}")

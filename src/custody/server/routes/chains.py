@@ -33,7 +33,7 @@ _LINES = {"type": "string", "description": "JSON lines: what is sent, then lines
 _WHOLE = {"type": "integer", "minimum": 0, "maximum": 2**63 - 1}
 
 
-async def held(call: EndpointCall) -> HttpAnswer:
+async def list_chains(call: EndpointCall) -> HttpAnswer:
     """All chains."""
     return HttpAnswer.of(await call.ask(held_chains))
 
@@ -48,7 +48,7 @@ async def send(call: EndpointCall) -> HttpAnswer:
     return HttpAnswer.of(kept, 201 if kept.new else 200)
 
 
-async def read(call: EndpointCall) -> HttpAnswer:
+async def read_chain(call: EndpointCall) -> HttpAnswer:
     """The next records of a chain."""
     store, after, limit = _store(call), _number(call, "after", 0), _number(call, "limit", STRETCH_RECORDS_MAX)
     texts = call.flag("texts", default=False)
@@ -99,7 +99,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         name="list-chains",
         words="List the chains that are kept, each with its end.",
         scope=TokenScope.READ,
-        handle=held,
+        handle=list_chains,
         gives={200: ChainStates},
     ),
     Endpoint(
@@ -118,7 +118,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         name="read-chain",
         words="The next records of a chain as JSON lines; without texts unless they are asked for, which is noted.",
         scope=TokenScope.READ,
-        handle=read,
+        handle=read_chain,
         gives={200: NDJSON},
         parameters=(
             Parameter("after", "The last record that is known already.", _WHOLE),

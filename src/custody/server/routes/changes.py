@@ -4,19 +4,19 @@ from custody.dupes.app.check import SHOWN, dupes_check
 from custody.dupes.app.cluster import dupes_cluster
 from custody.dupes.wire.report import DupesCheckReport, DupesClusterReport, DupesShowReport
 from custody.server.app.question_pages import changes
-from custody.server.app.questions import change_checked, evidence_shown, in_repository
+from custody.server.app.questions import change_checked, evidence_shown, require_repository
 from custody.server.endpoints import Endpoint, EndpointCall
-from custody.server.listing import listing
+from custody.server.listing import make_list_endpoint
 from custody.server.question_routes import (
     Question,
     a_flag,
-    a_number,
-    asking,
     asking_in_body,
+    describe_number_param,
+    describe_repeated_param,
+    make_question_endpoint,
     number,
     place,
-    some_words,
-    words,
+    read_repeated_param,
 )
 from custody.server.wire.questions import ChangesPage, DuplicatesBody
 from custody.workspace.workspace import Workspace
@@ -33,7 +33,7 @@ def _checked(call: EndpointCall) -> Question:
 
 
 def _checked_as_typed(_call: EndpointCall, asked: DuplicatesBody) -> Question:
-    return lambda desk: dupes_check(in_repository(desk), asked.change, limit=asked.limit)
+    return lambda desk: dupes_check(require_repository(desk), asked.change, limit=asked.limit)
 
 
 def _evidence(call: EndpointCall) -> Question:
@@ -42,24 +42,24 @@ def _evidence(call: EndpointCall) -> Question:
 
 
 def _clusters(call: EndpointCall) -> Question:
-    wanted = words(call, "change", CHANGES_MAX)
+    wanted = read_repeated_param(call, "change", CHANGES_MAX)
     landed = call.flag("landed", default=False)
 
     def ask(desk: Workspace) -> DupesClusterReport:
-        return dupes_cluster(in_repository(desk), wanted, with_landed=landed)
+        return dupes_cluster(require_repository(desk), wanted, with_landed=landed)
 
     return ask
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    listing("changes", "List indexed changes.", changes, ChangesPage),
-    asking(
+    make_list_endpoint("changes", "List indexed changes.", changes, ChangesPage),
+    make_question_endpoint(
         "/api/v1/changes/{change}/duplicates",
         "check-change",
         "Say what an indexed change is like among all that are indexed; needs the project's repository.",
         DupesCheckReport,
         _checked,
-        a_number("limit", "How many suggestions to show.", SHOWN, 1, SHOWN_MAX),
+        describe_number_param("limit", "How many suggestions to show.", SHOWN, 1, SHOWN_MAX),
         places={"change": "A name, a pull request's number, or digits of the head commit."},
     ),
     asking_in_body(
@@ -70,7 +70,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         DuplicatesBody,
         _checked_as_typed,
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/duplicates/{evidence}",
         "show-duplicates",
         "Show what a suggestion rests on, and make it again; needs the project's repository.",
@@ -78,13 +78,13 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         _evidence,
         places={"evidence": "The evidence's id, or the head of the change that was checked; first digits are enough."},
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/clusters",
         "list-clusters",
         "Put indexed changes that should not all land into clusters; needs the project's repository.",
         DupesClusterReport,
         _clusters,
-        some_words("change", "Only clusters of these changes."),
+        describe_repeated_param("change", "Only clusters of these changes."),
         a_flag("landed", "Clusters of landed commits too."),
     ),
 )

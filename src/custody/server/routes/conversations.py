@@ -3,8 +3,8 @@
 from custody.server.app import listing as pages
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.endpoints import Endpoint, EndpointCall, HttpAnswer, Parameter
-from custody.server.intake_routes import taking
-from custody.server.listing import listing
+from custody.server.intake_routes import make_intake_endpoint
+from custody.server.listing import make_list_endpoint
 from custody.server.problems import HttpProblem
 from custody.server.shapes import CONVERSATIONS
 from custody.server.wire.service import ConversationsPage, ConversationText, Problem
@@ -29,8 +29,8 @@ async def show(call: EndpointCall) -> HttpAnswer:
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    taking("conversations", "Keep a conversation, or more of one, or a batch of them.", CONVERSATIONS),
-    listing(
+    make_intake_endpoint("conversations", "Keep a conversation, or more of one, or a batch of them.", CONVERSATIONS),
+    make_list_endpoint(
         "conversations", "List conversations, without what was said in them.", pages.conversations, ConversationsPage
     ),
     Endpoint(

@@ -4,15 +4,15 @@ from custody.core.wire.report import EraseReport
 from custody.ledger.erase import erase
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
-from custody.server.question_routes import asked, by, reported
+from custody.server.question_routes import read_actor, read_question_body, render_question_report
 from custody.server.wire.questions import ErasureBody
 
 
 async def forget(call: EndpointCall) -> HttpAnswer:
     """Erase what a record says."""
-    wanted = await asked(call, ErasureBody)
-    who = wanted.who or by(call)
-    return await reported(call, lambda desk: erase(desk, [wanted.record], who=who, why=wanted.why))
+    wanted = await read_question_body(call, ErasureBody)
+    who = wanted.who or read_actor(call)
+    return await render_question_report(call, lambda desk: erase(desk, [wanted.record], who=who, why=wanted.why))
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

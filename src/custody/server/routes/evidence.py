@@ -3,8 +3,8 @@
 from custody.server.app import listing as pages
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.endpoints import Endpoint, EndpointCall, HttpAnswer
-from custody.server.intake_routes import taking
-from custody.server.listing import listing
+from custody.server.intake_routes import make_intake_endpoint
+from custody.server.listing import make_list_endpoint
 from custody.server.problems import HttpProblem
 from custody.server.shapes import EVENTS
 from custody.server.wire.service import EvidencePage, EvidenceText, Problem
@@ -29,8 +29,8 @@ async def show(call: EndpointCall) -> HttpAnswer:
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    taking("evidence", "Keep a generic event, or a batch of them.", EVENTS),
-    listing("evidence", "List records by their names.", pages.evidence, EvidencePage),
+    make_intake_endpoint("evidence", "Keep a generic event, or a batch of them.", EVENTS),
+    make_list_endpoint("evidence", "List records by their names.", pages.evidence, EvidencePage),
     Endpoint(
         method="GET",
         path="/api/v1/evidence/{record}",

@@ -26,7 +26,7 @@ async def deliver(call: EndpointCall) -> HttpAnswer:
         signature=headers[SIGNATURE],
         body=await _body(call),
     )
-    answer = await call.service.readers.run(lambda: _taken(call, sent))
+    answer = await call.service.readers.run(lambda: _take_delivery(call, sent))
     if answer.taken in (DeliveryFate.STRANGER, DeliveryFate.CLOSED):
         raise _stranger(answer.said)
     status = 202 if answer.taken is DeliveryFate.QUEUED else 200
@@ -49,7 +49,7 @@ def _stranger(why: str) -> HttpProblem:
     return HttpProblem(401, why, remedy="set the same secret at GitHub and in CUSTODY_GITHUB_SECRET_FILE")
 
 
-def _taken(call: EndpointCall, sent: WebhookDelivery) -> Taking:
+def _take_delivery(call: EndpointCall, sent: WebhookDelivery) -> Taking:
     settings = call.service.settings
     desk = settings.keeper.desk(DEFAULT_PROJECT)
     with control_of(desk, as_service=True) as control:

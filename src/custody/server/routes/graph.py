@@ -9,16 +9,16 @@ from custody.server.question_routes import (
     Question,
     a_choice,
     a_flag,
-    a_number,
-    a_word,
-    asking,
     choice,
+    describe_number_param,
+    describe_repeated_param,
+    describe_word_param,
+    make_question_endpoint,
     needed_word,
     number_given,
     place,
-    some_words,
+    read_repeated_param,
     word,
-    words,
 )
 
 PALETTES = ("document", "cvd")
@@ -34,7 +34,7 @@ _LOOKS = (
     a_choice("palette", "Colours of edges.", PALETTES),
     a_choice("theme", "Background.", THEMES),
 )
-_LIMIT = a_number("limit", "How many.", None, 1, SHOWN_MAX)
+_LIMIT = describe_number_param("limit", "How many.", None, 1, SHOWN_MAX)
 
 
 def _look(call: EndpointCall, session: str | None) -> ViewOptions:
@@ -67,7 +67,7 @@ def _related(call: EndpointCall) -> Question:
 
 
 def _next(call: EndpointCall) -> Question:
-    session, after = word(call, "session"), words(call, "after", AFTER_MAX)
+    session, after = word(call, "session"), read_repeated_param(call, "after", AFTER_MAX)
     if (session is None) == (not after):
         raise InputError("name a session or 'after', and not both", hint="/api/v1/conversations lists sessions")
     limit = number_given(call, "limit", least=1, most=SHOWN_MAX)
@@ -75,46 +75,46 @@ def _next(call: EndpointCall) -> Question:
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    asking(
+    make_question_endpoint(
         "/api/v1/graph",
         "show-graph",
         "Show the graph that was learnt from all sessions and executions, or the calls of one session.",
         GraphShowReport,
         _graph,
-        a_word("session", "A session or an execution, by its id or the beginning of it."),
+        describe_word_param("session", "A session or an execution, by its id or the beginning of it."),
         *_LOOKS,
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/graph/path",
         "find-path",
         "Find the cheapest way from one node to another.",
         GraphPathReport,
         _path,
-        a_word("start", "Where the way begins.", required=True),
-        a_word("end", "Where it ends.", required=True),
+        describe_word_param("start", "Where the way begins.", required=True),
+        describe_word_param("end", "Where it ends.", required=True),
         a_choice("cost", "1/weight, the weights multiplied, or how unexpected each step is.", COSTS),
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/graph/related",
         "find-related",
         "Find the nodes that are most like one, by the neighbours that they share.",
         GraphRelatedReport,
         _related,
-        a_word("node", "The node.", required=True),
+        describe_word_param("node", "The node.", required=True),
         a_choice("formula", "How it is weighed.", FORMULAS),
         _LIMIT,
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/graph/next",
         "suggest-next",
         "Say which call is likely to come next in a session, or after some calls.",
         GraphNextReport,
         _next,
-        a_word("session", "A session, by its id or the beginning of it."),
-        some_words("after", "Instead of a session: calls by their fine names, in order."),
+        describe_word_param("session", "A session, by its id or the beginning of it."),
+        describe_repeated_param("after", "Instead of a session: calls by their fine names, in order."),
         _LIMIT,
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/sessions/{session}/calls",
         "show-calls",
         "Show the calls of one session or execution as a tree, or as bars in time.",

@@ -6,14 +6,14 @@ from custody.core.wire.report import LogReport, SessionReport
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
 from custody.ledger.sessions import log
-from custody.server.app.questions import in_repository, line_explained, lines_counted, session_shown
+from custody.server.app.questions import line_explained, lines_counted, require_repository, session_shown
 from custody.server.endpoints import Endpoint, EndpointCall
 from custody.server.question_routes import (
     Question,
-    a_number,
-    a_word,
-    asking,
     asking_in_body,
+    describe_number_param,
+    describe_word_param,
+    make_question_endpoint,
     note_of,
     number,
     number_given,
@@ -26,7 +26,7 @@ LINE_MAX = 999_999_999
 SESSIONS, SESSIONS_MAX = 20, 10_000
 DOTS = ".."
 
-_REV = a_word("rev", "The files as of this commit.")
+_REV = describe_word_param("rev", "The files as of this commit.")
 
 
 def _why(call: EndpointCall) -> Question:
@@ -59,39 +59,39 @@ def _gate(_call: EndpointCall, asked: GateBody) -> Question:
     except UnicodeEncodeError as error:
         raise InputError("'description' holds half of a pair of signs", hint="send whole signs") from error
     request = GateRequest(change=f"{asked.base}{DOTS}{asked.head}", description=said)
-    return lambda desk: gate(in_repository(desk), request)
+    return lambda desk: gate(require_repository(desk), request)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    asking(
+    make_question_endpoint(
         "/api/v1/why",
         "explain-line",
         "Say why a line is there; what was asked only with the scope 'text', and each such read is noted.",
         WhyReport,
         _why,
-        a_word("file", "A path from the repository's root.", required=True),
-        a_number("line", "The line's number.", None, 1, LINE_MAX, required=True),
+        describe_word_param("file", "A path from the repository's root.", required=True),
+        describe_number_param("line", "The line's number.", None, 1, LINE_MAX, required=True),
         _REV,
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/stats",
         "count-lines",
         "Count whose the lines of a file, a folder or the whole repository are.",
         StatsReport,
         _stats,
-        a_word("path", "A file or a folder, from the repository's root."),
+        describe_word_param("path", "A file or a folder, from the repository's root."),
         _REV,
-        a_word("agent", "The share, models and tiers of this agent's lines."),
+        describe_word_param("agent", "The share, models and tiers of this agent's lines."),
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/log",
         "list-sessions",
         "List the sessions that were active last, or show one; what was asked in it only with the scope 'text'.",
         (LogReport, SessionReport),
         _log,
-        a_word("session", "One session, by its id or the beginning of it."),
-        a_word("agent", "Only sessions of this agent."),
-        a_number("limit", "How many sessions.", SESSIONS, 1, SESSIONS_MAX),
+        describe_word_param("session", "One session, by its id or the beginning of it."),
+        describe_word_param("agent", "Only sessions of this agent."),
+        describe_number_param("limit", "How many sessions.", SESSIONS, 1, SESSIONS_MAX),
     ),
     asking_in_body(
         "/api/v1/gate",

@@ -7,10 +7,10 @@ are problems like everywhere else.
 from collections import Counter
 from typing import Any
 
-from custody.graph.otlp.protobuf import put
+from custody.graph.otlp.protobuf import encode_field
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.endpoints import JSON, PROTOBUF, Endpoint, EndpointCall, HttpAnswer
-from custody.server.intake_routes import kept
+from custody.server.intake_routes import await_receipts
 from custody.server.wire.service import ItemReceipt, OtlpAnswer, PartialSuccess, encode_answer
 
 PARTIAL, REJECTED, MESSAGE = 1, 1, 2
@@ -31,7 +31,7 @@ async def export(call: EndpointCall) -> HttpAnswer:
     texts = call.service.settings.otlp_texts
     data = await call.body()
     items = await call.read_in(data, lambda intake: tuple(intake.otlp(data, binary=binary, texts=texts)))
-    refused = [result for result in await kept(call, items) if result.status not in (200, 201)]
+    refused = [result for result in await await_receipts(call, items) if result.status not in (200, 201)]
     partial = None if not refused else PartialSuccess(rejected_spans=len(refused), error_message=_why(refused))
     if binary:
         return HttpAnswer(body=_message(partial), media=PROTOBUF)
@@ -47,7 +47,7 @@ def _message(partial: PartialSuccess | None) -> bytes:
     if partial is None:
         return b""
     words = partial.error_message.encode("utf-8", "replace")
-    return put(PARTIAL, put(REJECTED, partial.rejected_spans) + put(MESSAGE, words))
+    return encode_field(PARTIAL, encode_field(REJECTED, partial.rejected_spans) + encode_field(MESSAGE, words))
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

@@ -18,7 +18,7 @@ from custody.server.pages.links import ServedLinks
 from custody.server.pages.live import head_of
 from custody.server.pages.page import Page, PageParams
 from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, page_of, wants_page
-from custody.server.question_routes import found, note_of
+from custody.server.question_routes import await_found, note_of
 from custody.workspace.workspace import Workspace
 
 FORM = "application/x-www-form-urlencoded"
@@ -82,7 +82,7 @@ def _page(page: Page) -> Endpoint:
             return _html(render(view, page, said, frame), 404 if view.nothing else 200)
 
         name = (page.name, tuple(sorted(said.items())))
-        return await found(call.ask_long(name, answer) if page.long else call.ask(answer))
+        return await await_found(call.ask_long(name, answer) if page.long else call.ask(answer))
 
     return Endpoint(
         method="GET",

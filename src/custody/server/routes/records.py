@@ -5,8 +5,8 @@ from typing import Any
 
 from custody.server.app import listing as pages
 from custody.server.endpoints import Endpoint
-from custody.server.intake_routes import taking
-from custody.server.listing import listing
+from custody.server.intake_routes import make_intake_endpoint
+from custody.server.listing import make_list_endpoint
 from custody.server.shapes import SPANS, one_or_many
 from custody.server.wire.service import LinksPage, SpansPage, TracesPage
 
@@ -37,10 +37,10 @@ LINK: Mapping[str, Any] = {
 }
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    taking("traces", "Keep a trace, or a batch of them.", one_or_many(TRACE)),
-    listing("traces", "List traces.", pages.traces, TracesPage),
-    taking("commit-links", "Keep which traces a commit was made from.", one_or_many(LINK)),
-    listing("commit-links", "List commit links.", pages.links, LinksPage),
-    taking("spans", "Keep a span of a running program, or a batch of them.", SPANS),
-    listing("spans", "List spans.", pages.spans, SpansPage),
+    make_intake_endpoint("traces", "Keep a trace, or a batch of them.", one_or_many(TRACE)),
+    make_list_endpoint("traces", "List traces.", pages.traces, TracesPage),
+    make_intake_endpoint("commit-links", "Keep which traces a commit was made from.", one_or_many(LINK)),
+    make_list_endpoint("commit-links", "List commit links.", pages.links, LinksPage),
+    make_intake_endpoint("spans", "Keep a span of a running program, or a batch of them.", SPANS),
+    make_list_endpoint("spans", "List spans.", pages.spans, SpansPage),
 )

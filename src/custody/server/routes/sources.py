@@ -11,15 +11,23 @@ from custody.server.app.question_pages import sources
 from custody.server.app.questions import source_shown
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
-from custody.server.listing import listing
-from custody.server.question_routes import Question, asked, asking, asking_in_body, by, note_of, place
+from custody.server.listing import make_list_endpoint
+from custody.server.question_routes import (
+    Question,
+    asking_in_body,
+    make_question_endpoint,
+    note_of,
+    place,
+    read_actor,
+    read_question_body,
+)
 from custody.server.wire.questions import AuditBody, SourceBody, SourcesPage
 from custody.workspace.workspace import Workspace
 
 
 async def register(call: EndpointCall) -> HttpAnswer:
     """Register a source, or say more of one that is known."""
-    told = await asked(call, SourceBody)
+    told = await read_question_body(call, SourceBody)
     said = SourceStatement(
         url=told.url,
         title=told.title,
@@ -29,7 +37,7 @@ async def register(call: EndpointCall) -> HttpAnswer:
         source_type=told.source_type,
         metadata={"year": told.year, "snippet": told.snippet, "doi": told.doi, "isbn": told.isbn},
     )
-    who = by(call)
+    who = read_actor(call)
     report = await call.ask(lambda desk: cite_add(desk, said, who))
     return HttpAnswer(body=encode_report(report), status=201 if report.new else 200)
 
@@ -52,7 +60,7 @@ def _audited(_call: EndpointCall, said: AuditBody) -> Question:
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    listing("sources", "List registered sources.", sources, SourcesPage),
+    make_list_endpoint("sources", "List registered sources.", sources, SourcesPage),
     Endpoint(
         method="POST",
         path="/api/v1/sources",
@@ -63,7 +71,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         takes={JSON: SourceBody},
         gives={200: CiteAddReport, 201: CiteAddReport},
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/sources/{source}",
         "show-source",
         "Show everything about one source; passages of it only with the scope 'text', and each such read is noted.",

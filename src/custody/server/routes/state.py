@@ -39,7 +39,7 @@ async def welcome(call: EndpointCall) -> HttpAnswer:
     )
 
 
-async def described(_call: EndpointCall) -> HttpAnswer:
+async def serve_openapi(_call: EndpointCall) -> HttpAnswer:
     """The description."""
     return HttpAnswer(body=_description())
 
@@ -95,7 +95,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         name="openapi",
         words="Describe this service.",
         scope=TokenScope.READ,
-        handle=described,
+        handle=serve_openapi,
         gives={200: JSON},
     ),
 )

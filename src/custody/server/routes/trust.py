@@ -7,18 +7,18 @@ from custody.server.app.question_pages import decisions
 from custody.server.app.questions import agent_explained, agent_shown
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
-from custody.server.listing import listing
+from custody.server.listing import make_list_endpoint
 from custody.server.problems import HttpProblem
 from custody.server.question_routes import (
     Question,
     a_flag,
-    a_number,
-    a_word,
-    asked,
-    asking,
-    by,
+    describe_number_param,
+    describe_word_param,
+    make_question_endpoint,
     number,
     place,
+    read_actor,
+    read_question_body,
     word,
 )
 from custody.server.wire.questions import DecisionBody, DecisionsPage
@@ -28,8 +28,8 @@ from custody.trust.wire.report import TrustListReport, TrustRecordReport, TrustS
 
 SHOWN, SHOWN_MAX = 10, 10_000
 
-_LIMIT = a_number("limit", "How many decisions to list.", SHOWN, 0, SHOWN_MAX)
-_AT = a_word("at", "As of a past moment, RFC 3339.")
+_LIMIT = describe_number_param("limit", "How many decisions to list.", SHOWN, 0, SHOWN_MAX)
+_AT = describe_word_param("at", "As of a past moment, RFC 3339.")
 _AGENT = {"agent": "The agent's name."}
 
 
@@ -55,8 +55,8 @@ def _explained(call: EndpointCall, agent: str) -> Question:
 
 async def record(call: EndpointCall) -> HttpAnswer:
     """Record a decision."""
-    said = await asked(call, DecisionBody)
-    who = by(call)
+    said = await read_question_body(call, DecisionBody)
+    who = read_actor(call)
     try:
         done = await call.ask(lambda desk: decide(desk, said, who))
     except DecidedOtherwise as error:
@@ -65,19 +65,19 @@ async def record(call: EndpointCall) -> HttpAnswer:
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (
-    asking(
+    make_question_endpoint(
         "/api/v1/trust",
         "list-trust",
         "List every agent with its score and tier; or ask about one agent, whatever its name holds.",
         (TrustListReport, TrustShowReport, TrustWhyReport),
         _list,
-        a_word("agent", "One agent instead, as /api/v1/trust/{agent} has it."),
+        describe_word_param("agent", "One agent instead, as /api/v1/trust/{agent} has it."),
         a_flag("why", "With an agent: every record and what it did."),
         _LIMIT,
         _AT,
         by_name=True,
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/trust/{agent}",
         "show-trust",
         "Show one agent's score and the newest decisions about it.",
@@ -86,7 +86,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         _LIMIT,
         places=_AGENT,
     ),
-    asking(
+    make_question_endpoint(
         "/api/v1/trust/{agent}/why",
         "explain-trust",
         "Say how an agent came to its score: every record and what it did.",
@@ -95,7 +95,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         _AT,
         places=_AGENT,
     ),
-    listing("decisions", "List decisions about agents' changes.", decisions, DecisionsPage),
+    make_list_endpoint("decisions", "List decisions about agents' changes.", decisions, DecisionsPage),
     Endpoint(
         method="POST",
         path="/api/v1/decisions",

@@ -286,7 +286,7 @@ def conversation_from(value: Json) -> ConversationBody:
         raise InputError(f"not a conversation: {problem(error)}", hint="/openapi.json has the shape") from error
 
 
-def blame_asked(data: bytes) -> BlameBody:
+def decode_blame_body(data: bytes) -> BlameBody:
     """What a client asks about a file's lines."""
     try:
         return msgspec.json.decode(data, type=BlameBody)

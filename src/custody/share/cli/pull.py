@@ -4,7 +4,7 @@ import click
 
 from custody.share.sync import SyncRequest, pull
 from custody.share.wire.sharing import PullReport, SharedChain
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 WHAT = {
     "taken": "{new:,} new record(s) of {records:,}{texts}",
@@ -37,11 +37,11 @@ def command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: b
       custody pull upstream --dry-run
       custody pull --json
     """
-    report = pull(the_desk(ctx), name, SyncRequest(with_text, dry_run))
-    return answer(report, words(report), as_json=as_json)
+    report = pull(open_workspace(ctx), name, SyncRequest(with_text, dry_run))
+    return answer(report, render_pull(report), as_json=as_json)
 
 
-def words(report: PullReport) -> str:
+def render_pull(report: PullReport) -> str:
     """The report for people."""
     if not report.chains:
         return f"'{report.remote}' has no evidence to take"

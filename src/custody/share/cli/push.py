@@ -4,7 +4,7 @@ import click
 
 from custody.share.sync import SyncRequest, push
 from custody.share.wire.sharing import PushReport, SharedChain
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 
 WHAT = {
     "sent": "{new:,} new record(s) of {records:,} sent{texts}",
@@ -36,11 +36,11 @@ def command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: b
       custody push upstream --dry-run
       custody push --with-text
     """
-    report = push(the_desk(ctx), name, SyncRequest(with_text, dry_run))
-    return answer(report, words(report), as_json=as_json)
+    report = push(open_workspace(ctx), name, SyncRequest(with_text, dry_run))
+    return answer(report, render_push(report), as_json=as_json)
 
 
-def words(report: PushReport) -> str:
+def render_push(report: PushReport) -> str:
     """The report for people."""
     if not report.chains:
         return "nothing has been recorded here yet"

@@ -31,7 +31,7 @@ def add(name: str, url: str, *, token_file: str | None, as_json: bool) -> int:
       pass custody/team | custody remote add team https://custody.example.org --token-file -
     """
     report = add_remote(name, url, None if token_file is None else _token(token_file))
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _render_remotes(report), as_json=as_json)
 
 
 @click.command("list")
@@ -44,7 +44,7 @@ def list_(*, as_json: bool) -> int:
       custody remote list
     """
     report = list_remotes()
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _render_remotes(report), as_json=as_json)
 
 
 @click.command("remove")
@@ -58,7 +58,7 @@ def remove(name: str, *, as_json: bool) -> int:
       custody remote remove team
     """
     report = remove_remote(name)
-    return answer(report, _words(report), as_json=as_json)
+    return answer(report, _render_remotes(report), as_json=as_json)
 
 
 def _token(file: str) -> str:
@@ -76,7 +76,7 @@ def _token(file: str) -> str:
     return words[0]
 
 
-def _words(report: RemoteReport) -> str:
+def _render_remotes(report: RemoteReport) -> str:
     lines = [f"{one.name}  {one.url}" + ("" if one.token else "  (no token)") for one in report.remotes]
     return "\n".join(lines or ["no service is named"])
 

@@ -82,7 +82,7 @@ class RemoteService:
             answer = self._once(method, path, body, media)
             if answer.status not in _LATER or not left:
                 return self._judged(answer)
-            self._sleep(min(_told_wait(answer) or wait, WAIT_SECONDS_MAX))
+            self._sleep(min(_read_retry_after(answer) or wait, WAIT_SECONDS_MAX))
             wait *= 2
         raise AssertionError("the last try returns or raises")
 
@@ -117,7 +117,7 @@ class RemoteService:
         raise ServiceRefusal(answer.status, f"'{name}' refuses: {detail}", hint="nothing was changed")
 
 
-def _told_wait(answer: _Answer) -> float | None:
+def _read_retry_after(answer: _Answer) -> float | None:
     """How long the service asks to wait."""
     given = answer.headers.get("retry-after", "")
     return float(given) if given.isascii() and given.isdecimal() and len(given) < 6 else None

@@ -60,7 +60,7 @@ def decode_held(data: bytes) -> ChainStates:
     return _decoded(data, ChainStates)
 
 
-def decode_kept(data: bytes) -> ChainReceipt:
+def decode_chain_receipt(data: bytes) -> ChainReceipt:
     """Read what a service says of a stretch that it was sent."""
     return _decoded(data, ChainReceipt)
 

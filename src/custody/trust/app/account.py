@@ -6,14 +6,21 @@ from dataclasses import dataclass
 
 from custody.core.wire.time import text_from
 from custody.trust.app.approval_case import spent_by
-from custody.trust.app.decisions import TrustQuery, account_of, agents_in, asked_at, settled, unknown
-from custody.trust.app.show import step_taken, trust_line
-from custody.trust.app.standing import standing_of
+from custody.trust.app.decisions import (
+    TrustQuery,
+    account_of,
+    agents_in,
+    make_trust_query,
+    make_unknown_agent_error,
+    read_settled_decisions,
+)
+from custody.trust.app.show import report_step, trust_line
+from custody.trust.app.standing import read_standing
 from custody.trust.approval import ProposedChange, budget_of
 from custody.trust.engine import trust_at
 from custody.trust.model import Account, ChangeAuthor, ScoreStep, TrustStanding
 from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY, decayed
+from custody.trust.score import NS_PER_DAY, decay_score
 from custody.trust.tiers import against_record
 from custody.trust.wire.report import ReviewReasonReport, ScoreStepReport, TrustLine
 from custody.workspace.workspace import Workspace
@@ -97,16 +104,16 @@ class TrustAccount:
 
 def agents_listed(desk: Workspace, *, after: str | None, limit: int) -> TrustListPage:
     """The agents whose names follow ``after``."""
-    asked = asked_at(desk)
+    asked = make_trust_query(desk)
     with desk.reading() as store:
-        with settled(store):
+        with read_settled_decisions(store):
             names = agents_in(store)
         start = 0 if after is None else bisect_right(names, after)
         some = names[start : start + limit]
-        lines = [trust_line(name, standing_of(store, name, asked), asked) for name in some]
+        lines = [trust_line(name, read_standing(store, name, asked), asked) for name in some]
         rows: list[TrustAgentRow] = []
         left = DIRECT_SAMPLES_MAX
-        with settled(store):
+        with read_settled_decisions(store):
             for line in lines:
                 left -= line.samples
                 rows.append(
@@ -125,11 +132,11 @@ def list_recent_scores(account: Account) -> tuple[float, ...]:
 def read_current_standing(desk: Workspace, agent: str, asked: TrustQuery) -> TrustStanding:
     """The standing of an agent now; ``UnknownAgent`` where no decision is recorded about it."""
     with desk.reading() as store:
-        with settled(store):
+        with read_settled_decisions(store):
             names = agents_in(store)
         if agent not in names:
-            raise unknown(agent, names)
-        return standing_of(store, agent, asked)
+            raise make_unknown_agent_error(agent, names)
+        return read_standing(store, agent, asked)
 
 
 def describe_agent(desk: Workspace, agent: str, standing: TrustStanding, asked: TrustQuery) -> TrustAgentState:
@@ -142,7 +149,7 @@ def describe_agent(desk: Workspace, agent: str, standing: TrustStanding, asked: 
 def _may_land(desk: Workspace, agent: str, standing: TrustStanding, asked: TrustQuery) -> MayLand:
     rules = asked.rules
     trust = trust_at(standing, asked.now_ns, rules)
-    with desk.reading() as store, settled(store):
+    with desk.reading() as store, read_settled_decisions(store):
         spent = spent_by(store, ChangeAuthor(agent), ProposedChange(head="", lines=0), asked).agent
     line = trust_line(agent, standing, asked)
     budget = budget_of(trust, rules)
@@ -170,7 +177,7 @@ def describe_account(
         line=trust_line(agent, account.standing, asked),
         start=asked.rules.start_score,
         idle_days=0.0 if since_ns is None else max(0.0, (asked.now_ns - since_ns) / NS_PER_DAY),
-        steps=tuple(step_taken(step) for step in steps[start:end][::-1]),
+        steps=tuple(report_step(step) for step in steps[start:end][::-1]),
         total=len(steps),
         next=start or None,
         curve=curve_of(steps, asked.now_ns, asked.rules),
@@ -188,5 +195,5 @@ def curve_of(steps: Sequence[ScoreStep], now_ns: int, rules: TrustRules) -> tupl
     for n in range(CURVE_POINTS):
         at_ns = first + (last - first) * n // (CURVE_POINTS - 1)
         step = steps[bisect_right(moments, at_ns) - 1]
-        points.append(Point(text_from(at_ns), decayed(step.after, (at_ns - step.at_ns) / NS_PER_DAY, rules)))
+        points.append(Point(text_from(at_ns), decay_score(step.after, (at_ns - step.at_ns) / NS_PER_DAY, rules)))
     return tuple(points)

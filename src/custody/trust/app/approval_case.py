@@ -8,17 +8,17 @@ from functools import cached_property
 from custody.core.ids import AgentName
 from custody.core.record import ChainTip
 from custody.core.views import Decision, DecisionKind
-from custody.core.wire.arrival import decision_named
+from custody.core.wire.arrival import parse_decision_key
 from custody.git import FileDiff, HunkDetail, Person
 from custody.ledger.claim import IMPORT_EVENT, is_imported
 from custody.store import ObservedView, Store
 from custody.trust.app.chance import ChanceAccount, memory_of, said_by
 from custody.trust.app.decisions import TrustQuery, entries_from
-from custody.trust.app.record import areas_of, changed_lines
+from custody.trust.app.record import areas_of, count_changed_lines
 from custody.trust.app.standing import Position, anew, carried_on
 from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, TouchedPath, budget_since_ns, may_land
 from custody.trust.corrections import may_override
-from custody.trust.engine import beginning, carry, standing_at, trust_at
+from custody.trust.engine import carry, make_empty_fold, standing_at, trust_at
 from custody.trust.levels import LevelCase as Changing
 from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust
 from custody.trust.past_decisions import HERE, ChanceMemory
@@ -107,7 +107,7 @@ class ApprovalQuery:
         rules, running, owned = self.asked.rules, CurrentModel(author.model), self._store.tables.owned()
         entries = entries_from([seen for seen in self._about(author.agent) if not is_imported(seen.record, owned)])
         agent = AgentName(author.agent)
-        folded = carry(agent, beginning(rules), entries, rules, running=running).folded
+        folded = carry(agent, make_empty_fold(rules), entries, rules, running=running).folded
         standing = standing_at(agent, folded, self.asked.now_ns, rules, running=running)
         return trust_at(standing, self.asked.now_ns, rules)
 
@@ -196,7 +196,7 @@ def _erased(store: Store, author: ChangeAuthor, head: str, since_ns: int) -> int
     """How many erased decisions were about the author or this very head, or may have used up a budget."""
     return sum(
         agent == author.agent or head in name or at_ns > since_ns
-        for (agent, name), at_ns in ((decision_named(key), at_ns) for key, at_ns in StandingTables(store).erased())
+        for (agent, name), at_ns in ((parse_decision_key(key), at_ns) for key, at_ns in StandingTables(store).erased())
     )
 
 
@@ -229,7 +229,7 @@ def _about(store: Store, head: str) -> list[ObservedView[Decision]]:
 
 def proposed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
     """What the change adds and removes; a file that only gets another name counts as a line."""
-    return changed_lines(files, rules) + sum(1 for file in files if not file.hunks)
+    return count_changed_lines(files, rules) + sum(1 for file in files if not file.hunks)
 
 
 def touched_by(files: Sequence[FileDiff]) -> Iterator[TouchedPath]:
@@ -269,6 +269,6 @@ def heads_digest(heads: Sequence[ChainTip]) -> bytes:
     return folded.digest()
 
 
-def by_agent(written: Mapping[ChangeAuthor, int]) -> list[ChangeAuthor]:
+def sort_authors(written: Mapping[ChangeAuthor, int]) -> list[ChangeAuthor]:
     """The authors in an order of their own: by name, model and operator."""
     return sorted(written, key=lambda author: (author.agent, author.model or "", author.operator or ""))

@@ -12,12 +12,12 @@ from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
 from custody.ledger.verify import verify
 from custody.store import Store
-from custody.trust.app.approval_case import ApprovalQuery, AuthorStanding, by_agent, heads_digest
-from custody.trust.app.authors import AuthorLines, written
+from custody.trust.app.approval_case import ApprovalQuery, AuthorStanding, heads_digest, sort_authors
+from custody.trust.app.authors import AuthorLines, count_author_lines
 from custody.trust.app.chance import ChanceAccount
 from custody.trust.app.decision_log import arrival_of_decision
-from custody.trust.app.decisions import TrustQuery, appended, asked_at, settled
-from custody.trust.approval import ApprovalCase, ProposedChange, budget_left, budget_of, nobody_known
+from custody.trust.app.decisions import TrustQuery, append_decision, make_trust_query, read_settled_decisions
+from custody.trust.approval import ApprovalCase, ProposedChange, budget_of, compute_budget_left, nobody_known
 from custody.trust.model import Approval, ChangeAuthor, DecisionType
 from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
@@ -65,11 +65,11 @@ class ApprovalRequest:
 
 def trust_approve(desk: Workspace, request: ApprovalRequest) -> TrustApproveReport:
     """Whether a change may land without review; if so, and it is no dry run, that is recorded."""
-    asked = asked_at(desk)
+    asked = make_trust_query(desk)
     change = change_of(desk.repository, request.change)
     if not change.files:
         raise InputError(f"'{request.change}' changes nothing", hint="name a change, such as 'main..HEAD'")
-    by = _authors(written(desk, change.additions, change.head), request.agent)
+    by = _authors(count_author_lines(desk, change.additions, change.head), request.agent)
     request = replace(request, approver=request.approver or user())
     records: Sequence[str] = ()
     if request.dry_run or not desk.exists():
@@ -114,12 +114,12 @@ class _MergeCheck:
         self._request = request
         self._asking = ApprovalQuery(store, asked, change, unknown_lines=by.unknown)
         self._damage = _damage(desk)
-        with settled(store):
-            self._known = [self._asking.known(author) for author in by_agent(by.with_claims.authors)]
+        with read_settled_decisions(store):
+            self._known = [self._asking.known(author) for author in sort_authors(by.with_claims.authors)]
 
     def asked_only(self) -> ApprovalResult:
         """The answer, and nothing is kept."""
-        with settled(self._store):
+        with read_settled_decisions(self._store):
             return self._answer()
 
     def recorded(self) -> tuple[ApprovalResult, tuple[str, ...]]:
@@ -130,7 +130,7 @@ class _MergeCheck:
             answers[:] = [self._answer()]
             return list(self._arrivals(answers[0])) if answers[0] else []
 
-        made = appended(self._store, look).made
+        made = append_decision(self._store, look).made
         return answers[0], tuple(str(record.ref) for record in made)
 
     def _answer(self) -> ApprovalResult:
@@ -189,16 +189,16 @@ def decide_approvals(
     """
     asked = TrustQuery(effective.of(TrustRules), now_ns)
     asking = ApprovalQuery(store, asked, change)
-    with settled(store):
-        known = [asking.known(author) for author in by_agent(lines)]
+    with read_settled_decisions(store):
+        known = [asking.known(author) for author in sort_authors(lines)]
         cases = [asking.case(author) for author in known]
         said = [
             AuthorApproval(case, asking.allowed(case), author.chance) for case, author in zip(cases, known, strict=True)
         ]
-    return [(answer, agent_asked(answer, lines[answer.case.author], asked.rules)) for answer in said]
+    return [(answer, report_agent_approval(answer, lines[answer.case.author], asked.rules)) for answer in said]
 
 
-def agent_asked(said: AuthorApproval, lines: int, rules: TrustRules) -> AgentApproval:
+def report_agent_approval(said: AuthorApproval, lines: int, rules: TrustRules) -> AgentApproval:
     """One author's case and answer, as they are reported."""
     case, trust = said.case, said.case.trust
     return AgentApproval(
@@ -210,7 +210,7 @@ def agent_asked(said: AuthorApproval, lines: int, rules: TrustRules) -> AgentApp
         tier=trust.tier.value,
         samples=trust.standing.samples,
         budget=budget_of(trust, rules),
-        budget_left=budget_left(case, rules),
+        budget_left=compute_budget_left(case, rules),
         approved=bool(said.approval),
         reasons=reasons_of(said.approval),
         chance=None if said.chance is None else said.chance.told(),
@@ -230,7 +230,7 @@ def _report(
     answer: ApprovalResult,
     records: Sequence[str],
 ) -> TrustApproveReport:
-    agents = [agent_asked(one, by.with_claims.authors[one.case.author], asked.rules) for one in answer.said]
+    agents = [report_agent_approval(one, by.with_claims.authors[one.case.author], asked.rules) for one in answer.said]
     every = [*reasons_of(answer.nobody), *(reason for agent in agents for reason in agent.reasons)]
     return TrustApproveReport(
         outcome="fine" if answer else "found",

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from custody.attribution import Grade
 from custody.attribution.app.blame import BlameReporter
-from custody.attribution.app.context import AttributionContext, attributing
+from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
-from custody.core.view_merge import merged_session
-from custody.ledger.claim import is_claim, trusted_chains
+from custody.core.view_merge import merge_session
+from custody.ledger.claim import is_claim, list_trusted_chains
 from custody.ledger.queries.sessions import session_views
 from custody.store import Store
 from custody.trust.model import ChangeAuthor
@@ -50,7 +50,7 @@ class AuthorLines:
         return max(own, key=lambda row: row[:3])[3] if own else ChangeAuthor(agent)
 
 
-def written(desk: Workspace, additions: Sequence[Addition], commit: CommitSha) -> AuthorLines:
+def count_author_lines(desk: Workspace, additions: Sequence[Addition], commit: CommitSha) -> AuthorLines:
     """Who wrote the lines that ``commit`` adds; a file that cannot be read is not counted here."""
     (found,) = written_each(desk, [(additions, commit)])
     return found
@@ -58,11 +58,11 @@ def written(desk: Workspace, additions: Sequence[Addition], commit: CommitSha) -
 
 def written_each(desk: Workspace, changes: Iterable[tuple[Sequence[Addition], CommitSha]]) -> Iterator[AuthorLines]:
     """The same for any number of changes, with everything that it needs opened once."""
-    with attributing(desk) as evidence:
+    with open_attribution(desk) as evidence:
         reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
         for additions, commit in changes:
-            told = [one for addition in additions for one in _told(reporting, addition, commit)]
-            found = written_by(told, operators)
+            told = [one for addition in additions for one in _attribute_addition(reporting, addition, commit)]
+            found = count_lines_by_author(told, operators)
             evidence.save()
             yield found
 
@@ -72,7 +72,7 @@ class Operators:
 
     def __init__(self, evidence: AttributionContext) -> None:
         self._store: Store = evidence.store
-        self._chains: set[StoreId] = trusted_chains(evidence.store)
+        self._chains: set[StoreId] = list_trusted_chains(evidence.store)
         self._known: dict[tuple[str, str, bool], str | None] = {}
 
     def of(self, agent: str, session: str | None, *, claims: bool) -> str | None:
@@ -83,7 +83,7 @@ class Operators:
         if key not in self._known:
             seen = session_views(self._store, SessionId(session))
             views = (one.view for one in seen if claims or not is_claim(one.record, self._chains))
-            whole = merged_session(view for view in views if view.agent == agent)
+            whole = merge_session(view for view in views if view.agent == agent)
             self._known[key] = None if whole is None else whole.operator
         return self._known[key]
 
@@ -95,7 +95,7 @@ def author_of(one: Attribution, operators: Operators) -> ChangeAuthor | None:
     return ChangeAuthor(one.agent, one.model_id, operators.of(one.agent, one.session_id, claims=_is_claimed(one)))
 
 
-def written_by(told: Sequence[Attribution], operators: Operators) -> AuthorLines:
+def count_lines_by_author(told: Sequence[Attribution], operators: Operators) -> AuthorLines:
     """The lines of some answers, counted by whose they are."""
     shown = [one for one in told if not _is_claimed(one)]
     every = _counted(told, operators)
@@ -128,7 +128,7 @@ def _counted(told: Iterable[Attribution], operators: Operators) -> AuthorLines:
     return AuthorLines(dict(authors), others["person"], others["unknown"], by_agent)
 
 
-def _told(reporting: BlameReporter, addition: Addition, commit: CommitSha) -> list[Attribution]:
+def _attribute_addition(reporting: BlameReporter, addition: Addition, commit: CommitSha) -> list[Attribution]:
     if addition.unread is not None:
         return []
     try:

@@ -11,7 +11,7 @@ from custody.trust.app.folder import trust_rules
 from custody.trust.chance import AcceptanceChance, ChanceSummand
 from custody.trust.engine import replay
 from custody.trust.levels import LevelCase
-from custody.trust.past_decisions import HERE, ChanceMemory, PastDecision, pasts_of, remembered
+from custody.trust.past_decisions import HERE, ChanceMemory, PastDecision, pasts_of, replay_past
 from custody.trust.queries.decisions import all_decisions
 from custody.trust.risk import RiskControl
 from custody.trust.rules import TrustRules
@@ -144,10 +144,10 @@ def memory_of(
     store: Store, rules: TrustRules, now_ns: int, seen: Sequence[ObservedView[Decision]] | None = None
 ) -> ChanceMemory:
     """Everything that was recorded until a moment, or these decisions, folded in the order in which they happened."""
-    return remembered(recorded(store, rules, now_ns, seen), rules, now_ns)
+    return replay_past(list_counted_decisions(store, rules, now_ns, seen), rules, now_ns)
 
 
-def recorded(
+def list_counted_decisions(
     store: Store, rules: TrustRules, until_ns: int, seen: Sequence[ObservedView[Decision]] | None = None
 ) -> list[PastDecision]:
     """What counts of everything recorded until a moment, or of these decisions, in the order of the log."""

@@ -34,12 +34,12 @@ class KnownDecisions:
 
 def agents_decided(store: Store, names: Sequence[CommitSha]) -> set[str]:
     """Everybody about whom something was decided under one of these commits."""
-    return {seen.view.agent for seen in _seen(store, names)}
+    return {seen.view.agent for seen in _look_up_decisions(store, names)}
 
 
 def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> KnownDecisions:
     """What was decided about an agent under one of these commits, the oldest review first; overrides count."""
-    seen = [one for one in _seen(store, names) if one.view.agent == agent]
+    seen = [one for one in _look_up_decisions(store, names) if one.view.agent == agent]
     decided = sorted((one for one in entries_from(seen) if isinstance(one, DecisionEntry)), key=_order)
     first = [one for one in decided if one.reverts is None]
     about = [f"commit:{name}" for name in names] + [one.id for one in first]
@@ -55,7 +55,7 @@ def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> KnownDe
     )
 
 
-def _seen(store: Store, names: Sequence[CommitSha]) -> list[ObservedView[Decision]]:
+def _look_up_decisions(store: Store, names: Sequence[CommitSha]) -> list[ObservedView[Decision]]:
     return [seen for name in names for seen in decisions_on_commit(store, name)]
 
 

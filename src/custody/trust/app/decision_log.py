@@ -9,11 +9,19 @@ from custody.core.record import Record
 from custody.core.wire.arrival import Arrival, arrival_from
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
-from custody.intake.redaction import key_for, redacted
+from custody.intake.redaction import key_for, redact_event_payload
 from custody.store import ObservedView, Store
-from custody.trust.app.decisions import TrustQuery, agents_in, appended, entries_from, entries_of, settled, unknown
+from custody.trust.app.decisions import (
+    TrustQuery,
+    agents_in,
+    append_decision,
+    entries_from,
+    entries_of,
+    make_unknown_agent_error,
+    read_settled_decisions,
+)
 from custody.trust.app.folder import trust_rules
-from custody.trust.app.show import step_taken, trust_line
+from custody.trust.app.show import report_step, trust_line
 from custody.trust.app.standing import Position, carried_on, keep_due, may_follow, position_of
 from custody.trust.engine import carry, replay, standing_at
 from custody.trust.model import DecisionEntry, DecisionType, Entry, ScoreStep, TrustStanding
@@ -41,7 +49,7 @@ class DecisionReceipt:
         """The same, to be shown."""
         return TrustRecordReport(
             profile=self.asked.rules.profile,
-            taken=step_taken(self.step),
+            taken=report_step(self.step),
             standing=trust_line(self.agent, self.standing, self.asked),
         )
 
@@ -57,14 +65,14 @@ class Log:
 
     def entries(self) -> list[Entry]:
         """Everything recorded until now."""
-        with settled(self._store):
+        with read_settled_decisions(self._store):
             return entries_of(self._store, self.agent)
 
     def find(self, target: str) -> DecisionEntry:
         """The decision with this id, in this record, or about this commit."""
         decided = [entry for entry in self.entries() if isinstance(entry, DecisionEntry)]
         if not decided:
-            raise unknown(self.agent, agents_in(self._store))
+            raise make_unknown_agent_error(self.agent, agents_in(self._store))
         found = [one for one in decided if target in (one.id, str(one.record))] or _about(decided, target)
         if not found:
             raise InputError(
@@ -98,12 +106,12 @@ class Log:
             before[:] = [position_of(self._store, self.agent, asked)]
             return [arrival]
 
-        (made,) = appended(self._store, look).made
+        (made,) = append_decision(self._store, look).made
         return self._recorded(made, before[0], asked)
 
     def _recorded(self, made: Record, before: Position, asked: TrustQuery) -> DecisionReceipt:
         (entry,) = entries_from([ObservedView(made, view) for view in self._store.views.of(made)])
-        with settled(self._store):
+        with read_settled_decisions(self._store):
             generation = StandingTables(self._store).generation()
             after = carried_on(self._store, self.agent, asked, before)
             if may_follow(self._store, self.agent, before.folded, [entry]):
@@ -127,7 +135,7 @@ def arrival_of_decision(
         "agent": agent,
         **{name: value for name, value in fields.items() if value is not None},
     }
-    clean = redacted(event, lambda: key_for(desk))
+    clean = redact_event_payload(event, lambda: key_for(desk))
     for name in exact:
         if clean.get(name) != event.get(name):
             raise InputError(f"the decision's '{name}' looks like a secret", hint="choose another name")

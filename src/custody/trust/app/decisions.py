@@ -52,7 +52,7 @@ class TrustQuery:
         return digest_text(rules_digest({"trust": self.rules}))
 
 
-def asked_at(desk: Workspace, at: str | None = None) -> TrustQuery:
+def make_trust_query(desk: Workspace, at: str | None = None) -> TrustQuery:
     """A question of now, or of a past moment, by the rules in force."""
     rules = trust_rules(desk)
     if at is None:
@@ -62,7 +62,7 @@ def asked_at(desk: Workspace, at: str | None = None) -> TrustQuery:
 
 
 @contextmanager
-def settled(store: Store) -> Iterator[None]:
+def read_settled_decisions(store: Store) -> Iterator[None]:
     """One moment in which the index of decisions has read every record: half of them would give another score.
 
     Another process may be making the index again, and its steps can be seen.
@@ -81,7 +81,7 @@ def being_made_again() -> StoreError:
     return StoreError("the index of decisions is being made again by other processes", hint="try again in a moment")
 
 
-def appended(store: Store, look: Callable[[], Sequence[Arrival]]) -> AppendResult:
+def append_decision(store: Store, look: Callable[[], Sequence[Arrival]]) -> AppendResult:
     """Append what ``look`` gives, which sees an index that is whole and that nobody else can change meanwhile."""
 
     def looked() -> Sequence[Arrival]:
@@ -132,14 +132,14 @@ def account_of(store: Store, agent: str, asked: TrustQuery, running: CurrentMode
 
 def known_account(desk: Workspace, agent: str, asked: TrustQuery) -> Account:
     """The same, where there is anything; else an ``UnknownAgent``."""
-    with desk.reading() as store, settled(store):
+    with desk.reading() as store, read_settled_decisions(store):
         account = account_of(store, agent, asked)
         if not account.steps:
-            raise unknown(agent, agents_in(store), asked.until_ns)
+            raise make_unknown_agent_error(agent, agents_in(store), asked.until_ns)
     return account
 
 
-def unknown(agent: str, known: Sequence[str], until_ns: int | None = None) -> UnknownAgent:
+def make_unknown_agent_error(agent: str, known: Sequence[str], until_ns: int | None = None) -> UnknownAgent:
     """The error for an agent without decisions, with the names that there are."""
     when = "" if until_ns is None else f" until {text_from(until_ns)}"
     names = ", ".join(f"'{name}'" for name in known[:5]) + (", …" if len(known) > 5 else "")

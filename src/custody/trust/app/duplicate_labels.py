@@ -13,7 +13,7 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes import DuplicateVerdict
 from custody.dupes.app.change_index import changes_by_head, evidence_about
-from custody.dupes.app.change_name import indexed_change
+from custody.dupes.app.change_name import find_indexed_change
 from custody.dupes.app.labels import ChangeEnds, PairAnswer, answers_about, keep_answer
 from custody.dupes.app.select import typed_change
 from custody.dupes.wire.report import DupesEvidence
@@ -39,7 +39,7 @@ def check_pair(outcome: str, duplicate_of: str | None) -> None:
 def pair_named(repository: Repository, store: Store, subject: OutcomeSubject, typed: str) -> ChangeEnds:
     """The change that another one was closed for: an indexed one, or what ``typed`` names in the repository."""
     try:
-        row = indexed_change(store, typed)
+        row = find_indexed_change(store, typed)
         found = ChangeEnds(row.base, row.head)
     except InputError:
         asked = typed_change(repository, typed)
@@ -49,7 +49,7 @@ def pair_named(repository: Repository, store: Store, subject: OutcomeSubject, ty
     return found
 
 
-def labelled(
+def record_pair_labels(
     desk: Workspace, store: Store, subject: OutcomeSubject, outcome: str, other: ChangeEnds | None, actor: str
 ) -> list[PairLabelReport]:
     """Record what an outcome says about pairs, as far as nobody has said it yet."""
@@ -57,13 +57,13 @@ def labelled(
     if other is not None:
         said = answers_about(store, mine.head, other.head)
         wanted = [] if said and said[-1] == DUPLICATE else [other]
-        return _kept(desk, store, mine, wanted, DUPLICATE, actor)
+        return _store_labels(desk, store, mine, wanted, DUPLICATE, actor)
     if outcome not in LANDED:
         return []
-    return _kept(desk, store, mine, list(_both_landed(store, subject.head)), NOT_DUPLICATE, actor)
+    return _store_labels(desk, store, mine, list(_both_landed(store, subject.head)), NOT_DUPLICATE, actor)
 
 
-def _kept(
+def _store_labels(
     desk: Workspace, store: Store, mine: ChangeEnds, others: Sequence[ChangeEnds], answer: str, actor: str
 ) -> list[PairLabelReport]:
     reason = "closed as a duplicate" if answer == DUPLICATE else "both landed"

@@ -12,7 +12,7 @@ from custody.core.errors import InputError
 from custody.core.paths import RepoPath
 from custody.git import NoWorkFile, read_work_file
 from custody.trust.rules import TrustRules
-from custody.workspace.rules_in_force import loaded, read_rules
+from custody.workspace.rules_in_force import load_rules, read_rules
 from custody.workspace.workspace import Workspace
 
 CONFIG = "config.yaml"
@@ -46,7 +46,7 @@ def folder_desk(folder: str | os.PathLike[str], now_ns: Callable[[], int] | None
 def trust_rules(desk: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None) -> TrustRules:
     """The rules in force at ``desk``, or with a policy; in a folder of the document's, the document's profile is."""
     if not isinstance(desk, FolderWorkspace):
-        return loaded(desk, environment, policy)[0].of(TrustRules)
+        return load_rules(desk, environment, policy)[0].of(TrustRules)
     effective, _ = read_rules(lambda path: _beside(desk.folder, path), environment, policy)
     return replace(effective.of(TrustRules), profile="document")
 

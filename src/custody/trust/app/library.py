@@ -7,10 +7,16 @@ from enum import Enum
 from typing import Literal, TypeVar
 
 from custody.core.errors import InputError
-from custody.trust.app.decisions import TrustQuery, account_of, agents_in, settled, unknown
+from custody.trust.app.decisions import (
+    TrustQuery,
+    account_of,
+    agents_in,
+    make_unknown_agent_error,
+    read_settled_decisions,
+)
 from custody.trust.app.folder import folder_desk, trust_rules
 from custody.trust.app.record import DecisionRequest, check_number, record, recover
-from custody.trust.app.standing import standing_of
+from custody.trust.app.standing import read_standing
 from custody.trust.corrections import UNSPECIFIED
 from custody.trust.engine import trust_at
 from custody.trust.model import (
@@ -187,18 +193,18 @@ class TrustLineageManager:
         return self.get_trust_score(agent_id)
 
     def _account(self, agent: str) -> Account:
-        with self._desk.reading() as store, settled(store):
+        with self._desk.reading() as store, read_settled_decisions(store):
             return account_of(store, agent, TrustQuery(self.rules, self._desk.now_ns()))
 
     def _trust(self, agent: str) -> Trust:
         now_ns = self._desk.now_ns()
         with self._desk.reading() as store:
-            standing = standing_of(store, agent, TrustQuery(self.rules, now_ns))
+            standing = read_standing(store, agent, TrustQuery(self.rules, now_ns))
         return trust_at(standing, now_ns, self.rules)
 
     def _unknown(self, agent: str) -> UnknownAgent:
         with self._desk.reading() as store:
-            return unknown(agent, agents_in(store))
+            return make_unknown_agent_error(agent, agents_in(store))
 
 
 def _one_of(kind: type[E], said: object) -> E:

@@ -7,22 +7,22 @@ from typing import Literal
 
 from custody.core.wire.canonical import Json
 from custody.store import Store
-from custody.trust.app.authors import AuthorLines, written
+from custody.trust.app.authors import AuthorLines, count_author_lines
 from custody.trust.app.change_decisions import KnownDecisions, agents_decided, known_about
 from custody.trust.app.decision_log import Log
-from custody.trust.app.decisions import TrustQuery, settled
+from custody.trust.app.decisions import TrustQuery, read_settled_decisions
 from custody.trust.app.folder import trust_rules
 from custody.trust.app.record import (
     DecisionRequest,
     areas_of,
     at_least,
-    changed_lines,
-    check_said,
+    check_correction,
+    count_changed_lines,
     decision_fields,
-    raised,
+    raise_complexity,
 )
-from custody.trust.app.show import step_taken, trust_line
-from custody.trust.app.standing import standing_of
+from custody.trust.app.show import report_step, trust_line
+from custody.trust.app.standing import read_standing
 from custody.trust.app.subject import OutcomeSubject, subject_of
 from custody.trust.model import ChangeComplexity, DecisionEntry, DecisionType
 from custody.trust.rules import TrustRules
@@ -72,13 +72,13 @@ def record_outcome(desk: Workspace, told: OutcomeRequest, *, believes_claims: bo
     Claims speak for an agent only where they are believed: a service has what its token holders send, and no other.
     """
     subject = subject_of(desk.repository, told.change, told.landed_as)
-    by = written(desk, additions_of(subject.files), subject.head) if desk.exists() else AuthorLines({})
+    by = count_author_lines(desk, additions_of(subject.files), subject.head) if desk.exists() else AuthorLines({})
     return keep_outcome(desk, told, subject, by.with_claims if believes_claims else by)
 
 
 def keep_outcome(desk: Workspace, told: OutcomeRequest, subject: OutcomeSubject, by: AuthorLines) -> TrustOutcomeReport:
     """The same for a change whose authors are known."""
-    from custody.trust.app.duplicate_labels import check_pair, labelled, pair_named  # it loads much
+    from custody.trust.app.duplicate_labels import check_pair, pair_named, record_pair_labels  # it loads much
 
     check_pair(told.outcome, told.duplicate_of)
     rules = trust_rules(desk)
@@ -90,7 +90,7 @@ def keep_outcome(desk: Workspace, told: OutcomeRequest, subject: OutcomeSubject,
             named = told.duplicate_of
             other = None if named is None else pair_named(desk.repository, store, subject, named)
             agents = outcome.kept(store)
-            labels = labelled(desk, store, subject, told.outcome, other, outcome.actor)
+            labels = record_pair_labels(desk, store, subject, told.outcome, other, outcome.actor)
     return TrustOutcomeReport(
         told=told.outcome,
         change=subject.change,
@@ -122,8 +122,8 @@ class _ChangeOutcome:
         self, desk: Workspace, rules: TrustRules, subject: OutcomeSubject, by: AuthorLines, told: OutcomeRequest
     ) -> None:
         self.actor = told.actor or user()
-        self.lines = at_least("lines", told.lines, changed_lines(subject.files, rules))
-        self._complexity = raised(told.complexity, complexity_of(self.lines, rules))
+        self.lines = at_least("lines", told.lines, count_changed_lines(subject.files, rules))
+        self._complexity = raise_complexity(told.complexity, complexity_of(self.lines, rules))
         self._desk = desk
         self._rules = rules
         self._subject = subject
@@ -134,7 +134,7 @@ class _ChangeOutcome:
 
     def kept(self, store: Store) -> list[AgentOutcome]:
         """Record what is new for each agent; everything is checked before anything is recorded."""
-        with settled(store):
+        with read_settled_decisions(store):
             known = {agent: known_about(store, agent, self._subject.names) for agent in self._agents(store)}
         plans = {agent: self._planned(agent, one) for agent, one in known.items()}
         return [self._done(store, agent, plan) for agent, plan in plans.items()]
@@ -176,7 +176,7 @@ class _ChangeOutcome:
         return _OutcomePlan("recorded", None, f"revert:{target}", fields)
 
     def _check_correction(self, agent: str) -> None:
-        check_said(agent, self._told.actor or "", self._told.reason or "")
+        check_correction(agent, self._told.actor or "", self._told.reason or "")
 
     def _overriding(self, agent: str, wrong: DecisionEntry) -> dict[str, Json]:
         return {
@@ -212,13 +212,13 @@ class _ChangeOutcome:
     def _done(self, store: Store, agent: str, plan: _OutcomePlan) -> AgentOutcome:
         recorded = None if plan.id is None else Log(self._desk, store, agent, self._rules).keep(plan.id, plan.fields)
         asked = TrustQuery(self._rules, self._desk.now_ns()) if recorded is None else recorded.asked
-        standing = standing_of(store, agent, asked) if recorded is None else recorded.standing
+        standing = read_standing(store, agent, asked) if recorded is None else recorded.standing
         return AgentOutcome(
             agent=agent,
             model=self.by.author(agent).model,
             lines=self.by.lines(agent),
             state=plan.state,
             note=plan.note,
-            taken=None if recorded is None else step_taken(recorded.step),
+            taken=None if recorded is None else report_step(recorded.step),
             standing=trust_line(agent, standing, asked),
         )

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from custody.trust.app.folder import trust_rules
-from custody.trust.app.simulate import IN_FORCE, SimulationInput, simulation_told
+from custody.trust.app.simulate import IN_FORCE, SimulationInput, report_simulation
 from custody.trust.rules import TIERS, TrustRules
 from custody.trust.simulate import SimulationResult, simulate
 from custody.trust.wire.chance import TrustSimulateReport
@@ -152,4 +152,4 @@ def try_policy(trial: PolicyTrial, rules: TrustRules, wished: Mapping[str, float
         policy = SLIDERS[name].put(policy, value)
     simulated = trial.in_force if policy == rules else simulate(trial.gathered.pasts, policy, trial.since_ns)
     both = {IN_FORCE: trial.in_force, TRIED: simulated}
-    return simulation_told(both, trial.gathered, trial.since_ns, trial.now_ns)
+    return report_simulation(both, trial.gathered, trial.since_ns, trial.now_ns)

@@ -8,11 +8,11 @@ from custody.core.ids import PENDING, CommitSha, RecordRef, Seq
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import ns_from
 from custody.git import Comparison, FileDiff, HunkDetail, Repository
-from custody.trust.app.authors import AuthorLines, written
+from custody.trust.app.authors import AuthorLines, count_author_lines
 from custody.trust.app.decision_log import DecisionReceipt, Log
-from custody.trust.app.decisions import TrustQuery, agents_in, unknown
+from custody.trust.app.decisions import TrustQuery, agents_in, make_unknown_agent_error
 from custody.trust.app.folder import trust_rules
-from custody.trust.app.standing import standing_of
+from custody.trust.app.standing import read_standing
 from custody.trust.approval import area_of
 from custody.trust.corrections import against_recovery
 from custody.trust.model import ChangeComplexity, DecisionType, RecoveryEntry
@@ -62,13 +62,13 @@ def record_commit(desk: Workspace, wanted: DecisionRequest) -> DecisionReceipt:
     assert wanted.commit is not None, "the caller names a commit"
     commit = desk.repository.resolve(wanted.commit)
     files = changed_files(desk.repository, commit)
-    lines = at_least("lines", wanted.lines, changed_lines(files, rules))
+    lines = at_least("lines", wanted.lines, count_changed_lines(files, rules))
     by = _written(desk, files, commit)
     author = (by.with_claims if wanted.decision is DecisionType.REJECTED else by).author(wanted.agent)
     whole = replace(
         wanted,
         commit=commit,
-        complexity=raised(wanted.complexity, complexity_of(lines, rules)),
+        complexity=raise_complexity(wanted.complexity, complexity_of(lines, rules)),
         lines=lines,
         actor=wanted.actor or user(),
         id=f"commit:{commit}",
@@ -116,7 +116,7 @@ def override(
     desk: Workspace, agent: str, target: str, decision: DecisionType, *, actor: str, reason: str
 ) -> DecisionReceipt:
     """Record that an earlier decision was wrong: from now on ``decision`` counts in its place."""
-    check_said(agent, actor, reason)
+    check_correction(agent, actor, reason)
     with desk.writing() as store:
         log = Log(desk, store, agent)
         wrong = log.find(target)
@@ -128,7 +128,7 @@ def override(
 
 def revert(desk: Workspace, agent: str, target: str, *, actor: str, reason: str) -> DecisionReceipt:
     """Record that a change which had landed was taken back: a rejection with everything that was at stake."""
-    check_said(agent, actor, reason)
+    check_correction(agent, actor, reason)
     with desk.writing() as store:
         log = Log(desk, store, agent)
         landed = log.find(target)
@@ -151,15 +151,15 @@ def recover(
     desk: Workspace, agent: str, *, boost: float | None, actor: str, reason: str, rules: TrustRules | None = None
 ) -> DecisionReceipt:
     """Lift the score of an agent that has a record, by at most the recovery rate."""
-    check_said(agent, actor, reason)
+    check_correction(agent, actor, reason)
     with desk.writing() as store:
         log = Log(desk, store, agent, rules)
         amount = log.rules.recovery_rate if boost is None else boost
         if not amount > 0 or amount > 1:
             raise InputError(f"a recovery of {amount} adds nothing", hint="give a number above 0 and at most 1")
-        standing = standing_of(store, agent, TrustQuery(log.rules, desk.now_ns()))
+        standing = read_standing(store, agent, TrustQuery(log.rules, desk.now_ns()))
         if not standing.samples:
-            raise unknown(agent, agents_in(store))
+            raise make_unknown_agent_error(agent, agents_in(store))
         entry = RecoveryEntry("", desk.now_ns(), RecordRef(PENDING, Seq(0)), amount, actor, reason)
         against = against_recovery(log.agent, entry, standing, log.rules)
         if against is not None:
@@ -174,7 +174,7 @@ def changed_files(repository: Repository, commit: CommitSha) -> tuple[FileDiff, 
         return tuple(file for diff in answers for file in diff.files)
 
 
-def changed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
+def count_changed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
     """How many lines a diff adds and removes; what is too large to count is the largest."""
     counted = sum(hunk.old_count + hunk.new_count for file in files for hunk in file.hunks)
     uncounted = any(file.shown is HunkDetail.TOO_LARGE for file in files)
@@ -212,7 +212,7 @@ def at_least(what: str, said: int | None, seen: int) -> int:
     return seen if said is None else said
 
 
-def raised(said: ChangeComplexity | None, seen: ChangeComplexity) -> ChangeComplexity:
+def raise_complexity(said: ChangeComplexity | None, seen: ChangeComplexity) -> ChangeComplexity:
     """What was said of a complexity, where the diff does not show more."""
     if said is not None and said.value < seen.value:
         raise InputError(
@@ -222,7 +222,7 @@ def raised(said: ChangeComplexity | None, seen: ChangeComplexity) -> ChangeCompl
     return said or seen
 
 
-def check_said(agent: str, actor: str, reason: str) -> None:
+def check_correction(agent: str, actor: str, reason: str) -> None:
     """Refuse a correction that nobody answers for, or the agent itself."""
     if not actor.strip() or not reason.strip():
         raise InputError("a correction needs somebody who makes it and a reason", hint="give --actor and --reason")
@@ -235,6 +235,6 @@ def _written(desk: Workspace, files: Sequence[FileDiff], commit: CommitSha) -> A
     if not desk.exists():
         return AuthorLines({})
     try:
-        return written(desk, additions_of(files), commit)
+        return count_author_lines(desk, additions_of(files), commit)
     except WorldError:
         return AuthorLines({})  # what was decided is recorded all the same, without what it would have told beside it

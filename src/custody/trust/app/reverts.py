@@ -36,7 +36,7 @@ def trust_reverts(
         tip=reverts.tip,
         base=reverts.base,
         commits=len(reverts.history.asked),
-        found=[_told(one, reverts, outcomes.get(one.target, ())) for one in reverts.found],
+        found=[_report_revert(one, reverts, outcomes.get(one.target, ())) for one in reverts.found],
         counts={state.value: states[state.value] for state in RevertState if states[state.value]},
         recording=record,
         recorded=len(made),
@@ -66,7 +66,7 @@ def _written(desk: Workspace, subjects: Sequence[OutcomeSubject]) -> Iterator[Au
     return iter(found)
 
 
-def _told(one: Revert, reverts: Reverts, outcomes: Sequence[AgentOutcome]) -> RevertReport:
+def _report_revert(one: Revert, reverts: Reverts, outcomes: Sequence[AgentOutcome]) -> RevertReport:
     by = reverts.history.commits[one.by]
     target = None if one.target is None else reverts.history.commits[one.target]
     return RevertReport(

@@ -2,8 +2,8 @@
 
 from custody.core.wire.time import text_from
 from custody.trust.app.chance import make_chance_estimator
-from custody.trust.app.decisions import TrustQuery, agents_in, asked_at, known_account, settled
-from custody.trust.app.standing import standing_of
+from custody.trust.app.decisions import TrustQuery, agents_in, known_account, make_trust_query, read_settled_decisions
+from custody.trust.app.standing import read_standing
 from custody.trust.engine import trust_at
 from custody.trust.model import DecisionEntry, Entry, Overridden, ScoreStep, Stakes, TrustStanding
 from custody.trust.score import NS_PER_DAY
@@ -21,11 +21,11 @@ from custody.workspace.workspace import Workspace
 
 def trust_list(desk: Workspace) -> TrustListReport:
     """Every agent about which anything was decided."""
-    asked = asked_at(desk)
+    asked = make_trust_query(desk)
     with desk.reading() as store:
-        with settled(store):
+        with read_settled_decisions(store):
             agents = agents_in(store)
-        lines = [trust_line(agent, standing_of(store, agent, asked), asked) for agent in agents]
+        lines = [trust_line(agent, read_standing(store, agent, asked), asked) for agent in agents]
     return TrustListReport(
         at=text_from(asked.now_ns), profile=asked.rules.profile, rules_digest=asked.digest, agents=lines
     )
@@ -33,7 +33,7 @@ def trust_list(desk: Workspace) -> TrustListReport:
 
 def trust_show(desk: Workspace, agent: str, *, limit: int) -> TrustShowReport:
     """One agent with the newest decisions about it."""
-    asked = asked_at(desk)
+    asked = make_trust_query(desk)
     account = known_account(desk, agent, asked)
     newest = account.steps[::-1][:limit]
     return TrustShowReport(
@@ -41,16 +41,16 @@ def trust_show(desk: Workspace, agent: str, *, limit: int) -> TrustShowReport:
         profile=asked.rules.profile,
         rules_digest=asked.digest,
         standing=trust_line(agent, account.standing, asked),
-        history=[step_taken(step) for step in newest],
+        history=[report_step(step) for step in newest],
         total=len(account.steps),
     )
 
 
 def trust_why(desk: Workspace, agent: str, *, at: str | None = None) -> TrustWhyReport:
     """How an agent came to its score, now or at a past moment."""
-    asked = asked_at(desk, at)
+    asked = make_trust_query(desk, at)
     account = known_account(desk, agent, asked)
-    with desk.reading() as store, settled(store):
+    with desk.reading() as store, read_settled_decisions(store):
         estimator = make_chance_estimator(store, asked)
     since_ns = account.standing.since_ns
     return TrustWhyReport(
@@ -59,7 +59,7 @@ def trust_why(desk: Workspace, agent: str, *, at: str | None = None) -> TrustWhy
         rules_digest=asked.digest,
         standing=trust_line(agent, account.standing, asked),
         start=asked.rules.start_score,
-        steps=[step_taken(step) for step in account.steps],
+        steps=[report_step(step) for step in account.steps],
         idle_days=0.0 if since_ns is None else max(0.0, (asked.now_ns - since_ns) / NS_PER_DAY),
         chance=estimator.estimate(agent, asked.now_ns).told(),
     )
@@ -84,7 +84,7 @@ def trust_line(agent: str, standing: TrustStanding, asked: TrustQuery) -> TrustL
     )
 
 
-def step_taken(step: ScoreStep) -> ScoreStepReport:
+def report_step(step: ScoreStep) -> ScoreStepReport:
     """A step as it is reported."""
     entry = step.entry
     stakes = entry.stakes if isinstance(entry, DecisionEntry) else Stakes()

@@ -12,8 +12,8 @@ from custody.core.wire.rules_digest import rules_digest
 from custody.core.wire.time import ns_from, text_from
 from custody.git import Comparison, NoObject
 from custody.trust.app.approval_case import proposed_lines, touched_by
-from custody.trust.app.chance import recorded
-from custody.trust.app.decisions import settled
+from custody.trust.app.chance import list_counted_decisions
+from custody.trust.app.decisions import read_settled_decisions
 from custody.trust.app.folder import FolderWorkspace, trust_rules
 from custody.trust.app.git_history import CommitDecisions, history
 from custody.trust.app.record import areas_of
@@ -59,10 +59,10 @@ def trust_simulate(
     since_ns = moment_before(since, now_ns)
     gathered = gather(desk, rules[IN_FORCE], since_ns, now_ns, source)
     simulated = {name: _simulated(desk, name, gathered.pasts, one, since_ns) for name, one in rules.items()}
-    return simulation_told(simulated, gathered, since_ns, now_ns)
+    return report_simulation(simulated, gathered, since_ns, now_ns)
 
 
-def simulation_told(
+def report_simulation(
     simulated: Mapping[str, SimulationResult], gathered: SimulationInput, since_ns: int, now_ns: int
 ) -> TrustSimulateReport:
     """What each policy would have let land; one of them is called ``IN_FORCE``."""
@@ -102,9 +102,9 @@ def gather(desk: Workspace, rules: TrustRules, since_ns: int, now_ns: int, sourc
     """Records, and git history until the first of them; where records reach back far enough, records alone."""
     records: list[PastDecision] = []
     if source != "git":
-        with desk.reading() as store, settled(store):
-            records = recorded(store, rules, now_ns)
-        records = list(_looked_at(desk, records, rules, since_ns))
+        with desk.reading() as store, read_settled_decisions(store):
+            records = list_counted_decisions(store, rules, now_ns)
+        records = list(_add_touched_paths(desk, records, rules, since_ns))
     first_ns = min((past.opened_ns for past in records), default=now_ns)
     wants_git = source == "git" or (source == "auto" and first_ns > since_ns and not isinstance(desk, FolderWorkspace))
     before = history(desk, rules, since_ns, first_ns) if wants_git else CommitDecisions(())
@@ -117,7 +117,7 @@ def gather(desk: Workspace, rules: TrustRules, since_ns: int, now_ns: int, sourc
     return SimulationInput(pasts, before)
 
 
-def _looked_at(
+def _add_touched_paths(
     desk: Workspace, pasts: Sequence[PastDecision], rules: TrustRules, since_ns: int
 ) -> Iterator[PastDecision]:
     """The same, those of the period with what their commits touch, where the commits are here."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from custody.core.ids import AgentName, RecordRef, Seq, StoreId
 from custody.core.views import Decision
 from custody.store import ObservedView, Store, StoreUnwritable
-from custody.trust.app.decisions import TrustQuery, entries_from, entries_of, settled
-from custody.trust.engine import beginning, carry, follows, standing_at
+from custody.trust.app.decisions import TrustQuery, entries_from, entries_of, read_settled_decisions
+from custody.trust.engine import carry, follows, make_empty_fold, standing_at
 from custody.trust.model import CurrentModel, DecisionEntry, Entry, FoldState, TrustStanding
 from custody.trust.queries.decisions import decisions_after
 from custody.trust.queries.standing import StandingTables
@@ -31,9 +31,9 @@ class Position:
     fresh: int = 0
 
 
-def standing_of(store: Store, agent: str, asked: TrustQuery) -> TrustStanding:
+def read_standing(store: Store, agent: str, asked: TrustQuery) -> TrustStanding:
     """Where ``agent`` stands; what was folded is kept for the next question, where the store can be written."""
-    with settled(store):
+    with read_settled_decisions(store):
         generation = StandingTables(store).generation()
         position = position_of(store, agent, asked)
     keep_due(store, agent, asked, position, generation)
@@ -42,7 +42,7 @@ def standing_of(store: Store, agent: str, asked: TrustQuery) -> TrustStanding:
 
 def position_of(store: Store, agent: str, asked: TrustQuery) -> Position:
     """The fold of everything about ``agent``, from what was kept if that may be carried on. Inside one moment."""
-    kept = _kept(store, agent, asked)
+    kept = _read_stored_standing(store, agent, asked)
     return anew(store, agent, asked) if kept is None else carried_on(store, agent, asked, kept)
 
 
@@ -55,7 +55,7 @@ def anew(
 ) -> Position:
     """The fold of everything about ``agent``, whatever was kept; from ``seen`` where all of it was read already."""
     entries = entries_of(store, agent) if seen is None else list(entries_from(seen))
-    folded = carry(AgentName(agent), beginning(asked.rules), entries, asked.rules, running=running).folded
+    folded = carry(AgentName(agent), make_empty_fold(asked.rules), entries, asked.rules, running=running).folded
     return Position(folded, _read(store), len(entries))
 
 
@@ -98,7 +98,7 @@ def _read(store: Store) -> dict[StoreId, int]:
     return {head.store: int(head.seq) for head in store.tables.chains()}
 
 
-def _kept(store: Store, agent: str, asked: TrustQuery) -> Position | None:
+def _read_stored_standing(store: Store, agent: str, asked: TrustQuery) -> Position | None:
     text = StandingTables(store).kept(agent, _rules(asked))
     kept = None if text is None else decode_standing(text)
     if kept is None:

@@ -7,9 +7,16 @@ from custody.core.views import Decision
 from custody.core.wire.report import IntegrityFinding
 from custody.ledger.verify import verify
 from custody.store import DamagedStoreError, ObservedView, Store
-from custody.trust.app.decisions import TrustQuery, agents_in, asked_at, entries_from, entries_of, settled
+from custody.trust.app.decisions import (
+    TrustQuery,
+    agents_in,
+    entries_from,
+    entries_of,
+    make_trust_query,
+    read_settled_decisions,
+)
 from custody.trust.app.standing import position_of
-from custody.trust.engine import FoldResult, beginning, carry
+from custody.trust.engine import FoldResult, carry, make_empty_fold
 from custody.trust.model import Entry
 from custody.trust.wire.report import TrustVerifyReport
 from custody.workspace.workspace import Workspace
@@ -21,7 +28,7 @@ DIFFERS = "TRUST-DIFFERS"
 def trust_verify(desk: Workspace) -> TrustVerifyReport:
     """Check every chain that can hold a decision, then replay all decisions from the records themselves."""
     checked = verify(desk)
-    recorded, differing = _replayed(desk, asked_at(desk))
+    recorded, differing = _replayed(desk, make_trust_query(desk))
     findings = [*checked.findings, *differing]
     return TrustVerifyReport(
         outcome="found" if findings else "fine",
@@ -36,7 +43,7 @@ def trust_verify(desk: Workspace) -> TrustVerifyReport:
 def _replayed(desk: Workspace, asked: TrustQuery) -> tuple[dict[AgentName, list[Entry]], list[IntegrityFinding]]:
     """What the records say about each agent, and where the index says otherwise."""
     try:
-        with desk.reading() as store, settled(store):
+        with desk.reading() as store, read_settled_decisions(store):
             recorded = _recorded(store)
             return recorded, list(_differing(store, recorded, asked))
     except DamagedStoreError:
@@ -64,4 +71,4 @@ def _differing(store: Store, recorded: dict[AgentName, list[Entry]], asked: Trus
 
 
 def _carried(agent: AgentName, entries: list[Entry], asked: TrustQuery) -> FoldResult:
-    return carry(agent, beginning(asked.rules), entries, asked.rules)
+    return carry(agent, make_empty_fold(asked.rules), entries, asked.rules)

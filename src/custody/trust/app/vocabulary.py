@@ -3,7 +3,7 @@
 from custody.trust.model import ChangeComplexity, DecisionType
 
 
-def decision_named(word: str) -> DecisionType:
+def parse_decision_word(word: str) -> DecisionType:
     """``accepted``, ``modified`` or ``rejected``."""
     return DecisionType(word)
 

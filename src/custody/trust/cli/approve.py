@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 
 from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 from custody.trust.app.approve import ApprovalRequest, trust_approve
 from custody.trust.wire.report import AgentApproval, TrustApproveReport
 
@@ -38,23 +38,23 @@ def approve(
     if ctx.meta.get("custody.trust.cli.trust") is not None:
         raise InputError("a change is one of a repository, not of a folder", hint="leave --storage out")
     report = trust_approve(
-        the_desk(ctx), ApprovalRequest(change=change, agent=agent, approver=approver, dry_run=dry_run)
+        open_workspace(ctx), ApprovalRequest(change=change, agent=agent, approver=approver, dry_run=dry_run)
     )
-    return answer(report, "\n".join(_words(report)), as_json=as_json)
+    return answer(report, "\n".join(_render_approval(report)), as_json=as_json)
 
 
-def _words(report: TrustApproveReport) -> Iterator[str]:
+def _render_approval(report: TrustApproveReport) -> Iterator[str]:
     yield "approved" if report.approved else "review"
     for reason in report.reasons:
         yield f"  {reason.code}: {reason.sentence}"
-    yield from (standing_words(agent) for agent in report.agents)
+    yield from (render_agent_approval(agent) for agent in report.agents)
     areas = f" in {', '.join(report.areas)}" if report.areas else ""
     yield f"{report.fork[:SHA_DIGITS]}..{report.head[:SHA_DIGITS]}: {report.lines} line(s){areas}"
     if report.approved:
         yield f"recorded as {', '.join(report.recorded)}" if report.recorded else "nothing new was recorded"
 
 
-def standing_words(agent: AgentApproval) -> str:
+def render_agent_approval(agent: AgentApproval) -> str:
     """One agent of a change in a line."""
     by = f", run by {agent.operator}" if agent.operator else ""
     model = f" ({agent.model})" if agent.model else ""

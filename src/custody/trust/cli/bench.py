@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 from custody.trust.app.bench import trust_bench
 from custody.trust.wire.chance import PredictionFigures, RiskFigures, TrustBenchReport
 
@@ -38,11 +38,11 @@ def command(ctx: click.Context, file: Path, *, targets: tuple[float, ...], as_js
       custody trust bench decisions.jsonl.gz
       custody trust bench decisions.jsonl --target 0.02 --json | jq .risk
     """
-    report = trust_bench(the_desk(ctx), file, targets)
-    return answer(report, "\n".join(_words(report)), as_json=as_json)
+    report = trust_bench(open_workspace(ctx), file, targets)
+    return answer(report, "\n".join(_render_bench(report)), as_json=as_json)
 
 
-def _words(report: TrustBenchReport) -> Iterator[str]:
+def _render_bench(report: TrustBenchReport) -> Iterator[str]:
     for one in report.damaged[:SHOWN_MAX]:
         yield f"line {one.line:,} was passed over: {one.what}"
     if report.damaged_count > SHOWN_MAX:
@@ -56,8 +56,8 @@ def _words(report: TrustBenchReport) -> Iterator[str]:
             yield f"{title}: {figures[0].count:,} prediction(s)"
             yield from _table([HEADER, *(_row(one) for one in figures)])
     yield f"'passes' is what has a chance from {report.chance_min:g} on, 'bad' the share of it that was rejected"
-    yield from (_policy_words(one) for one in report.scored if one.policy_coverage is not None)
-    yield from (_risk_words(one) for one in report.risk)
+    yield from (_render_policy(one) for one in report.scored if one.policy_coverage is not None)
+    yield from (_render_risk(one) for one in report.risk)
 
 
 def _row(one: PredictionFigures) -> tuple[str, ...]:
@@ -80,12 +80,12 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield f"  {name:<{widths[0]}}  {'  '.join(aligned)}"
 
 
-def _policy_words(one: PredictionFigures) -> str:
+def _render_policy(one: PredictionFigures) -> str:
     bad = _share(one.policy_bad_share)
     return f"by the document's own limits, {one.name}: passes {one.policy_coverage or 0.0:.1%}, bad {bad}"
 
 
-def _risk_words(one: RiskFigures) -> str:
+def _render_risk(one: RiskFigures) -> str:
     now = "nothing may pass now" if one.threshold is None else f"now from a lower bound of {one.threshold:g} on"
     return (
         f"risk control, target {one.target:.1%}: {one.bad:,} of {one.passed:,} bad = {_share(one.realised, '.2%')},"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from custody.trust.wire.chance import ChancePart, ChanceReport
 
 
-def chance_words(chance: ChanceReport) -> Iterator[str]:
+def render_chance(chance: ChanceReport) -> Iterator[str]:
     """A chance of acceptance with everything that it is the sum of."""
     for part in chance.account:
         yield f"{part.points:+.4f}  {part.name}{_behind(part)}"

@@ -7,11 +7,11 @@ from typing import get_args
 import click
 
 from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 from custody.trust.app.folder import folder_desk
 from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
 from custody.trust.app.record import DecisionRequest, override, record_commit, revert
-from custody.trust.app.vocabulary import complexity_named, decision_named
+from custody.trust.app.vocabulary import complexity_named, parse_decision_word
 from custody.trust.cli.vocabulary import SHORT_DIGITS, standing_line, step_line
 from custody.trust.wire.report import AgentOutcome, TrustOutcomeReport, TrustRecordReport
 from custody.workspace.workspace import Workspace
@@ -98,24 +98,24 @@ def record(  # noqa: PLR0913 - one argument for each option
             complexity=weight,
         )
         report = record_outcome(repository_desk(ctx), told)
-        return answer(report, "\n".join(_outcome_words(report)), as_json=as_json)
+        return answer(report, "\n".join(_render_outcome(report)), as_json=as_json)
     if landed_as is not None or duplicate_of is not None:
         raise InputError("--landed-as and --duplicate-of belong to an outcome", hint="give --outcome as well")
     agent, decision, commit = _decision(ctx, words)
     _check_one_target(commit, overrides, reverts)
-    desk = trust_desk(ctx)
+    desk = open_trust_workspace(ctx)
     if overrides is not None:
-        by, said = _said(actor, reason)
-        done = override(desk, agent, overrides, decision_named(decision), actor=by, reason=said)
+        by, said = _require_correction(actor, reason)
+        done = override(desk, agent, overrides, parse_decision_word(decision), actor=by, reason=said)
     elif reverts is not None:
         if decision != "rejected":
             raise InputError(f"what was taken back is 'rejected', not '{decision}'", hint="say rejected --reverts ID")
-        by, said = _said(actor, reason)
+        by, said = _require_correction(actor, reason)
         done = revert(desk, agent, reverts, actor=by, reason=said)
     else:
         wanted = DecisionRequest(
             agent=agent,
-            decision=decision_named(decision),
+            decision=parse_decision_word(decision),
             commit=commit,
             complexity=weight,
             lines=lines,
@@ -126,14 +126,14 @@ def record(  # noqa: PLR0913 - one argument for each option
         )
         done = record_commit(desk, wanted)
     made = done.report()
-    return answer(made, "\n".join(record_words(made)), as_json=as_json)
+    return answer(made, "\n".join(render_record(made)), as_json=as_json)
 
 
-def trust_desk(ctx: click.Context) -> Workspace:
+def open_trust_workspace(ctx: click.Context) -> Workspace:
     """The repository, or the folder of the library's that the user named."""
     storage: Path | None = ctx.meta[STORED]
     if storage is None:
-        return the_desk(ctx)
+        return open_workspace(ctx)
     folder, _ = ctx.obj
     return folder_desk(Path(folder) / storage)
 
@@ -142,17 +142,17 @@ def repository_desk(ctx: click.Context) -> Workspace:
     """The repository; a folder of the library's has no changes."""
     if ctx.meta.get(STORED) is not None:
         raise InputError("a change is one of a repository, not of a folder", hint="leave --storage out")
-    return the_desk(ctx)
+    return open_workspace(ctx)
 
 
-def record_words(report: TrustRecordReport) -> Iterator[str]:
+def render_record(report: TrustRecordReport) -> Iterator[str]:
     """What was recorded, and where that leaves the agent."""
     yield f"recorded as {report.taken.record}"
     yield step_line(report.taken)
     yield f"{report.standing.agent}: {standing_line(report.standing)}"
 
 
-def agent_words(one: AgentOutcome) -> Iterator[str]:
+def render_agent_outcome(one: AgentOutcome) -> Iterator[str]:
     """What an outcome means for one agent."""
     if one.taken is None:
         yield f"{one.agent}: nothing new: {one.note}"
@@ -162,14 +162,14 @@ def agent_words(one: AgentOutcome) -> Iterator[str]:
     yield f"  {standing_line(one.standing)}"
 
 
-def _outcome_words(report: TrustOutcomeReport) -> Iterator[str]:
+def _render_outcome(report: TrustOutcomeReport) -> Iterator[str]:
     others = f"{report.person_lines} of persons, {report.unknown_lines} of nobody known"
     counted = f"{report.lines} line(s) changed; added are {sum(one.lines for one in report.agents)} of agents, {others}"
     yield f"{report.told} {report.change[:SHORT_DIGITS]}: {counted}"
     if not report.agents:
         yield "no agent's line is found in it, so nothing is recorded about one"
     for one in report.agents:
-        yield from agent_words(one)
+        yield from render_agent_outcome(one)
     for label in report.labels:
         yield f"duplicates: {label.answer} to {label.other[:SHORT_DIGITS]}, recorded as {label.record}"
 
@@ -206,7 +206,7 @@ def _check_one_target(commit: str | None, overrides: str | None, reverts: str | 
         )
 
 
-def _said(actor: str | None, reason: str | None) -> tuple[str, str]:
+def _require_correction(actor: str | None, reason: str | None) -> tuple[str, str]:
     if actor is None or reason is None:
         raise InputError("a correction needs somebody who makes it and a reason", hint="give --actor and --reason")
     return actor, reason

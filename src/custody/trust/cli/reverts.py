@@ -7,7 +7,7 @@ import click
 
 from custody.terminal.frame import answer, json_option
 from custody.trust.app.reverts import trust_reverts
-from custody.trust.cli.record import agent_words, repository_desk
+from custody.trust.cli.record import render_agent_outcome, repository_desk
 from custody.trust.cli.vocabulary import SHORT_DIGITS
 from custody.trust.wire.report import RevertReport, TrustRevertsReport
 
@@ -52,12 +52,12 @@ def reverts(ctx: click.Context, history: str | None, *, record: bool, actor: str
       custody trust reverts --json | jq '.found[] | select(.state == "untrue")'
     """
     report = trust_reverts(repository_desk(ctx), history, record=record, actor=actor)
-    return answer(report, "\n".join(_words(report)), as_json=as_json)
+    return answer(report, "\n".join(_render_reverts(report)), as_json=as_json)
 
 
-def _words(report: TrustRevertsReport) -> Iterator[str]:
+def _render_reverts(report: TrustRevertsReport) -> Iterator[str]:
     for one in report.found[-SHOWN_MAX:]:
-        yield from _found_words(one)
+        yield from _render_revert(one)
     if len(report.found) > SHOWN_MAX:
         yield f"… and {len(report.found) - SHOWN_MAX:,} older ones: --json has all"
     counted = ", ".join(f"{count:,} {state}" for state, count in report.counts.items()) or "none"
@@ -66,14 +66,14 @@ def _words(report: TrustRevertsReport) -> Iterator[str]:
         yield f"{report.recorded:,} decision(s) recorded"
 
 
-def _found_words(one: RevertReport) -> Iterator[str]:
+def _render_revert(one: RevertReport) -> Iterator[str]:
     named = one.said or "" if one.target is None else _commit(one.target, one.target_subject or "")
     share = f" ({one.undone} of {one.left} line(s))" if one.state == "partial" else ""
     by = f" (by {one.cancelled_by[:SHORT_DIGITS]})" if one.cancelled_by else ""
     silent = " without a word" if one.how == "diff" else ""
     yield f"{_commit(one.by, one.subject)} {STATES[one.state]} {named}{share}{by}{silent}"
     for outcome in one.outcomes:
-        yield from (f"  {line}" for line in agent_words(outcome))
+        yield from (f"  {line}" for line in render_agent_outcome(outcome))
 
 
 def _commit(sha: str, subject: str) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 import click
 
 from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 from custody.trust.app.folder import folder_desk
 from custody.trust.app.simulate import trust_simulate
 from custody.trust.wire.chance import MergeShare, SimulatedExample, SimulatedPolicy, TrustSimulateReport
@@ -55,13 +55,13 @@ def command(
     if storage is not None and source == "git":
         raise InputError("a folder has no git history", hint="leave --storage out, or say --source records")
     folder = Path(ctx.obj[0])
-    desk = the_desk(ctx) if storage is None else folder_desk(folder / storage)
+    desk = open_workspace(ctx) if storage is None else folder_desk(folder / storage)
     path = None if policy is None else str(folder / policy)
     report = trust_simulate(desk, policy=path, since=since, source=source)
-    return answer(report, "\n".join(_words(report)), as_json=as_json)
+    return answer(report, "\n".join(_render_simulation(report)), as_json=as_json)
 
 
-def _words(report: TrustSimulateReport) -> Iterator[str]:
+def _render_simulation(report: TrustSimulateReport) -> Iterator[str]:
     yield (
         f"{report.recorded + report.commits:,} change(s) since {report.since}:"
         f" {report.recorded:,} recorded, {report.commits:,} commit(s) of plain git history"
@@ -72,25 +72,25 @@ def _words(report: TrustSimulateReport) -> Iterator[str]:
             " quickly mended, the time before included"
         )
     for policy in report.policies:
-        yield from _policy_words(policy)
-    yield from (_example_words(one) for one in report.examples[:EXAMPLES_MAX])
+        yield from _render_policy(policy)
+    yield from (_render_example(one) for one in report.examples[:EXAMPLES_MAX])
     if report.example_count > EXAMPLES_MAX:
         yield f"… and {report.example_count - EXAMPLES_MAX:,} more: --json has {len(report.examples)}"
 
 
-def _policy_words(policy: SimulatedPolicy) -> Iterator[str]:
+def _render_policy(policy: SimulatedPolicy) -> Iterator[str]:
     word = {None: "nothing lands", True: "within the target", False: "ABOVE the target"}[policy.within]
-    yield f"{policy.name}: {_landing_words(policy.landing)}; target {policy.target:.1%}: {word}"
-    yield f"  with risk control: {_landing_words(policy.controlled)}"
+    yield f"{policy.name}: {_render_merge_share(policy.landing)}; target {policy.target:.1%}: {word}"
+    yield f"  with risk control: {_render_merge_share(policy.controlled)}"
     if policy.reasons:
         yield "  against the others: " + ", ".join(f"{code} {count:,}" for code, count in policy.reasons.items())
     for one in policy.agents[:AGENTS_MAX]:
-        yield f"  {one.agent}: {_landing_words(one.landing)}"
+        yield f"  {one.agent}: {_render_merge_share(one.landing)}"
     if len(policy.agents) > AGENTS_MAX:
         yield f"  … and {len(policy.agents) - AGENTS_MAX:,} more agents"
 
 
-def _landing_words(landing: MergeShare) -> str:
+def _render_merge_share(landing: MergeShare) -> str:
     bad = "–" if landing.bad_share is None else f"{landing.bad_share:.2%}"
     return (
         f"{landing.approved:,} of {landing.changes:,} land without review, {landing.lines:,} line(s);"
@@ -98,7 +98,7 @@ def _landing_words(landing: MergeShare) -> str:
     )
 
 
-def _example_words(one: SimulatedExample) -> str:
+def _render_example(one: SimulatedExample) -> str:
     said = "; ".join(f"{name}: {', '.join(codes) or 'lands'}" for name, codes in one.reasons.items())
     return (
         f"{one.why}: {one.id[:SHORT_DIGITS]} of {one.agent}, {one.opened[:DAY_SIGNS]}, {one.lines:,} line(s),"

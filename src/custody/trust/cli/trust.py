@@ -11,8 +11,8 @@ from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
 from custody.trust.cli.approve import approve
 from custody.trust.cli.bench import command as bench
-from custody.trust.cli.chance import chance_words
-from custody.trust.cli.record import record, record_words, trust_desk
+from custody.trust.cli.chance import render_chance
+from custody.trust.cli.record import open_trust_workspace, record, render_record
 from custody.trust.cli.reverts import reverts
 from custody.trust.cli.simulate import command as simulate
 from custody.trust.cli.vocabulary import moment_line, standing_line, step_line
@@ -54,8 +54,8 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
       custody trust list
       custody trust list --json | jq '.agents[] | select(.tier == "verified")'
     """
-    report = trust_list(trust_desk(ctx))
-    return answer(report, "\n".join(_list_words(report)), as_json=as_json)
+    report = trust_list(open_trust_workspace(ctx))
+    return answer(report, "\n".join(_render_list(report)), as_json=as_json)
 
 
 @command.command("show")
@@ -71,8 +71,8 @@ def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
       custody trust show claude-code
       custody trust show claude-code -n 50 --json
     """
-    report = trust_show(trust_desk(ctx), agent, limit=limit)
-    return answer(report, "\n".join(_show_words(report)), as_json=as_json)
+    report = trust_show(open_trust_workspace(ctx), agent, limit=limit)
+    return answer(report, "\n".join(_render_agent(report)), as_json=as_json)
 
 
 @command.command("why")
@@ -80,7 +80,7 @@ def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
 @click.option("--at", metavar="MOMENT", help="As of a past moment, such as 2026-01-31T12:00:00Z.")
 @json_option
 @click.pass_context
-def why(ctx: click.Context, agent: str, *, at: str | None, as_json: bool) -> int:
+def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: bool) -> int:
     """Say how an agent came to its score: every record and what it did.
 
     With --at only what was recorded until that moment counts, and the score fades until then: the answer is the one
@@ -91,8 +91,8 @@ def why(ctx: click.Context, agent: str, *, at: str | None, as_json: bool) -> int
       custody trust why claude-code
       custody trust why claude-code --at 2026-01-31T12:00:00Z
     """
-    report = trust_why(trust_desk(ctx), agent, at=at)
-    return answer(report, "\n".join(_why_words(report)), as_json=as_json)
+    report = trust_why(open_trust_workspace(ctx), agent, at=at)
+    return answer(report, "\n".join(_render_account(report)), as_json=as_json)
 
 
 @command.command("recover")
@@ -112,9 +112,9 @@ def recover_(ctx: click.Context, agent: str, *, boost: float | None, actor: str,
     Examples:
       custody trust recover claude-code --actor ana --reason "new model, same task passed"
     """
-    done = recover(trust_desk(ctx), agent, boost=boost, actor=actor, reason=reason)
+    done = recover(open_trust_workspace(ctx), agent, boost=boost, actor=actor, reason=reason)
     report = done.report()
-    return answer(report, "\n".join(record_words(report)), as_json=as_json)
+    return answer(report, "\n".join(render_record(report)), as_json=as_json)
 
 
 @command.command("verify")
@@ -131,11 +131,11 @@ def verify(ctx: click.Context, *, as_json: bool) -> int:
       custody trust verify
       custody trust verify --json | jq .findings
     """
-    report = trust_verify(trust_desk(ctx))
-    return answer(report, "\n".join(_verify_words(report)), as_json=as_json)
+    report = trust_verify(open_trust_workspace(ctx))
+    return answer(report, "\n".join(_render_verification(report)), as_json=as_json)
 
 
-def _list_words(report: TrustListReport) -> Iterator[str]:
+def _render_list(report: TrustListReport) -> Iterator[str]:
     if not report.agents:
         yield "nothing has been decided about any agent"
     width = max((len(line.agent) for line in report.agents), default=0)
@@ -143,7 +143,7 @@ def _list_words(report: TrustListReport) -> Iterator[str]:
         yield f"{line.agent:<{width}}  {standing_line(line)}"
 
 
-def _show_words(report: TrustShowReport) -> Iterator[str]:
+def _render_agent(report: TrustShowReport) -> Iterator[str]:
     line = report.standing
     yield f"{line.agent}: {standing_line(line)}"
     last = "never" if line.last_active is None else moment_line(line.last_active)
@@ -153,16 +153,16 @@ def _show_words(report: TrustShowReport) -> Iterator[str]:
         yield f"… and {report.total - len(report.history)} more: -n {report.total}"
 
 
-def _why_words(report: TrustWhyReport) -> Iterator[str]:
+def _render_account(report: TrustWhyReport) -> Iterator[str]:
     yield f"{report.start:.4f} at the start (profile {report.profile})"
     yield from (step_line(step) for step in report.steps)
     line = report.standing
     yield f"{line.score:.4f} after {report.idle_days:.1f} idle day(s), at {moment_line(report.at)}"
     yield f"{line.agent}: {standing_line(line)}"
-    yield from chance_words(report.chance)
+    yield from render_chance(report.chance)
 
 
-def _verify_words(report: TrustVerifyReport) -> Iterator[str]:
+def _render_verification(report: TrustVerifyReport) -> Iterator[str]:
     yield from (f"{finding.code}  {finding.what}" for finding in report.findings)
     counted = f"{report.decisions:,} decision(s) about {report.agents} agent(s)"
     if report.findings:

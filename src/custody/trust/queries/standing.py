@@ -9,7 +9,7 @@ from custody.core.ids import AgentName, NaturalKey, RecordRef, Seq, StoreId
 from custody.core.record import Record
 from custody.store import DerivedTables, Store
 from custody.store.db import Row, SqlValue
-from custody.store.tables import PAGE, batched, integer
+from custody.store.tables import PAGE, integer, split_batches
 
 TRUST = "trust"
 """The watermark's name under which it is counted how often everything was let go of."""
@@ -81,7 +81,7 @@ class StandingTables(DerivedTables):
     def named(self, agent: str, column: str, names: Collection[str]) -> set[RecordRef]:
         """The records of decisions about ``agent`` with one of ``names`` in a column."""
         found: set[RecordRef] = set()
-        for some in batched(sorted(names), PAGE):
+        for some in split_batches(sorted(names), PAGE):
             marks = ", ".join("?" * len(some))
             values: Sequence[SqlValue] = (agent, *some)
             found |= _refs(

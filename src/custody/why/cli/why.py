@@ -8,7 +8,7 @@ import click
 from custody.attribution.cli.blame import MARKS, TIERS
 from custody.attribution.wire.blame import Attribution
 from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, the_desk
+from custody.terminal.frame import answer, json_option, open_workspace
 from custody.why.cli.picture import Box, picture
 from custody.why.report import (
     AnyLink,
@@ -58,9 +58,9 @@ def command(ctx: click.Context, place: str, *, revision: str | None, verbose: bo
         raise InputError(f"'{place}' does not name a line", hint="give a file and a line, as src/app.py:12")
     if svg and as_json:
         raise InputError("--svg and --json are two shapes of one answer", hint="give one of them")
-    report = why(the_desk(ctx), match[1], int(match[2]), revision=revision)
+    report = why(open_workspace(ctx), match[1], int(match[2]), revision=revision)
     if svg:
-        click.echo(picture([Box(_kind(link), _words(link, verbose=False)) for link in report.chain]), nl=False)
+        click.echo(picture([Box(_kind(link), _render_link(link, verbose=False)) for link in report.chain]), nl=False)
         return 0
     return answer(report, "\n".join(_tree(report, verbose=verbose)), as_json=as_json)
 
@@ -72,7 +72,7 @@ def _kind(link: AnyLink) -> str:
 def _tree(report: WhyReport, *, verbose: bool) -> Iterator[str]:
     """The chain as a trunk with one branch for each link; a last one shows where it ends."""
     for link in report.chain:
-        first, *more = _words(link, verbose=verbose)
+        first, *more = _render_link(link, verbose=verbose)
         if isinstance(link, LineLink):
             yield first
             yield from (f"|  {line}" for line in more)
@@ -87,7 +87,7 @@ def _shown_by(link: AnyLink) -> Iterator[str]:
     yield from (f"  record {record}" for record in link.records)
 
 
-def _words(link: AnyLink, *, verbose: bool) -> list[str]:
+def _render_link(link: AnyLink, *, verbose: bool) -> list[str]:
     """A link in words, the first line of which stands at the branch."""
     match link:
         case LineLink():

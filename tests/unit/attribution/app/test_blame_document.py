@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.answer_merge import merged
+from custody.attribution.answer_merge import merge_findings
 from custody.attribution.app.blame_document import document_findings
 from custody.attribution.app.proposals import Proposals
 from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH
@@ -199,7 +199,7 @@ def test_neighbours_with_one_trace_and_tier_are_merged(world: World) -> None:
     world.traces(trace_of(world, a_range(1, 6), vcs=None, timestamp=moment(FIRST_AT)))
     findings = world.findings(world.second)
     assert len(findings) == 3
-    assert [(str(one.lines), len(one.findings)) for one in merged(findings)] == [("1-6", 3)]
+    assert [(str(one.lines), len(one.findings)) for one in merge_findings(findings)] == [("1-6", 3)]
 
 
 def test_a_trace_that_is_proposed_three_times_is_one_candidate(world: World) -> None:

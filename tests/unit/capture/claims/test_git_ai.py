@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture.claims.git_ai import is_printable, parse_note, print_note
-from custody.capture.claims.git_ai_note import OURS, NoteAuthor, NoteEntry, claimed
+from custody.capture.claims.git_ai_note import OURS, NoteAuthor, NoteEntry, assign_claimed_lines
 from custody.core.errors import InputError
 from custody.core.lines import Lines
 
@@ -139,12 +139,12 @@ def test_the_json_versions_name_sessions_beside_persons(version: str) -> None:
 
 def test_of_entries_for_the_same_line_the_last_counts_and_no_line_is_beyond_the_file() -> None:
     entries = [NoteEntry("a", (Lines(1, 4_000_000_000),)), NoteEntry("h_1", (Lines(2, 2),))]
-    assert claimed(entries, 3) == ({"a": [Lines(1, 1), Lines(3, 3)], "h_1": [Lines(2, 2)]}, True)
+    assert assign_claimed_lines(entries, 3) == ({"a": [Lines(1, 1), Lines(3, 3)], "h_1": [Lines(2, 2)]}, True)
 
 
 def test_a_note_that_claims_everything_again_and_again_costs_no_more() -> None:
     entries = [NoteEntry(f"{n}", (Lines(1, 20_000),)) for n in range(20_000)]
-    assert claimed(entries, 20_000) == ({"19999": [Lines(1, 20_000)]}, False)
+    assert assign_claimed_lines(entries, 20_000) == ({"19999": [Lines(1, 20_000)]}, False)
 
 
 @given(
@@ -152,7 +152,7 @@ def test_a_note_that_claims_everything_again_and_again_costs_no_more() -> None:
 )
 def test_every_line_is_the_last_entrys_that_claims_it(told: list[tuple[str, int, int]], count: int) -> None:
     entries = [NoteEntry(key, (Lines(first, first + more),)) for key, first, more in told]
-    whose, beyond = claimed(entries, count)
+    whose, beyond = assign_claimed_lines(entries, count)
     slowly = {n: e.key for e in entries for n in range(e.lines[0].first, e.lines[0].last + 1) if n <= count}
     assert {n: key for key, runs in whose.items() for run in runs for n in range(run.first, run.last + 1)} == slowly
     assert beyond == any(entry.lines[0].last > count for entry in entries)

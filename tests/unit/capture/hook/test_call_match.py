@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture.hook import call_match as pairing
-from custody.capture.hook.call_match import OWN, before_of, begun, call_of, copilot_session_of, files_of, session_of
+from custody.capture.hook.call_match import (
+    OWN,
+    before_of,
+    call_of,
+    copilot_session_of,
+    files_of,
+    record_call_start,
+    session_of,
+)
 from custody.capture.hook.install import hook_argv, hook_shell
 from tests.builders.cli import a_git_folder
 from tests.builders.drawn import json_values
@@ -30,7 +38,7 @@ def named(event: str, fields: dict[str, Any], home: Path, session: str = "s") ->
 
 
 def test_an_edit_is_of_the_call_that_was_begun_for_its_file_and_the_next_one_is_not(tmp_path: Path) -> None:
-    begun("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
+    record_call_start("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
     assert named("afterFileEdit", EDIT, tmp_path, "another").startswith(OWN)
     assert named("afterFileEdit", {**EDIT, "file_path": f"{ROOT}/b.py"}, tmp_path).startswith(OWN)
     assert named("afterFileEdit", EDIT, tmp_path) == "toolu_1"
@@ -38,12 +46,12 @@ def test_an_edit_is_of_the_call_that_was_begun_for_its_file_and_the_next_one_is_
 
 
 def test_a_completion_is_of_no_call(tmp_path: Path) -> None:
-    begun("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
+    record_call_start("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
     assert named("afterTabFileEdit", EDIT, tmp_path).startswith(OWN)
 
 
 def test_a_command_has_one_name_from_its_beginning_to_its_end(tmp_path: Path) -> None:
-    begun("preToolUse", SHELL, "s", "toolu_1", str(tmp_path))
+    record_call_start("preToolUse", SHELL, "s", "toolu_1", str(tmp_path))
     both = [named(event, {"command": "make"}, tmp_path) for event in ("beforeShellExecution", "afterShellExecution")]
     assert both == ["toolu_1", "toolu_1"]
     first, second = (
@@ -55,14 +63,14 @@ def test_a_command_has_one_name_from_its_beginning_to_its_end(tmp_path: Path) ->
 
 
 def test_a_call_that_failed_or_is_long_past_is_no_longer_open(tmp_path: Path) -> None:
-    begun("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
-    begun("postToolUseFailure", WRITE, "s", "toolu_1", str(tmp_path))
+    record_call_start("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
+    record_call_start("postToolUseFailure", WRITE, "s", "toolu_1", str(tmp_path))
     assert named("afterFileEdit", EDIT, tmp_path).startswith(OWN)
-    begun("preToolUse", WRITE, "s", "toolu_2", str(tmp_path))
+    record_call_start("preToolUse", WRITE, "s", "toolu_2", str(tmp_path))
     for path in (tmp_path / "hook" / "open").iterdir():
         os.utime(path, (1, 1))
     assert named("afterFileEdit", EDIT, tmp_path).startswith(OWN)
-    begun("sessionStart", {}, "s", None, str(tmp_path))
+    record_call_start("sessionStart", {}, "s", None, str(tmp_path))
     assert list((tmp_path / "hook" / "open").iterdir()) == []
 
 
@@ -108,8 +116,8 @@ def test_a_subagent_of_an_older_copilot_is_known_by_what_it_is_asked(tmp_path: P
 
 def test_a_home_that_cannot_be_written_only_loses_the_names(tmp_path: Path) -> None:
     (tmp_path / "hook").write_text("a file where the folder should be")
-    begun("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
-    begun("sessionStart", {}, "s", None, str(tmp_path))
+    record_call_start("preToolUse", WRITE, "s", "toolu_1", str(tmp_path))
+    record_call_start("sessionStart", {}, "s", None, str(tmp_path))
     assert named("afterFileEdit", EDIT, tmp_path).startswith(OWN)
 
 
@@ -164,7 +172,7 @@ def test_an_edit_that_is_undone_gives_what_was_there(head: str, old: str, new: s
 def test_odd_shapes_never_raise(event: str, fields: dict[str, Any]) -> None:
     before_of(fields, "x")
     files_of(event, fields)
-    pairing._asked(event, fields)
+    pairing._list_targets(event, fields)
 
 
 # --- what Cursor is answered ------------------------------------------------------------------------------------------

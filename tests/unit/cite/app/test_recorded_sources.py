@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import TRANSCRIPT_READERS
-from custody.cite.app.recorded_sources import RecordedSource, decided
+from custody.cite.app.recorded_sources import RecordedSource, plan_registrations
 from custody.cite.app.registry import cite_list, cite_show
 from custody.cite.app.registry_stores import InStore
 from custody.cite.app.source_registry import SourceRegistry
@@ -193,11 +193,11 @@ def test_deciding_many_at_once_is_deciding_one_after_the_other(drawn: list[tuple
             )
         )
     one, other = MemoryShelf(), MemoryShelf()
-    at_once = decided(told, one)
+    at_once = plan_registrations(told, one)
     assert one.last() == 0, "deciding changes nothing"
     singly = []
     for each in told:
-        for event in decided([each], other):
+        for event in plan_registrations([each], other):
             apply(other, event)
             singly.append(event)
     assert at_once == singly

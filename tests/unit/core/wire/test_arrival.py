@@ -12,7 +12,7 @@ from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, Link, Seq
 from custody.core.record import ChainTip
-from custody.core.wire.arrival import SYSTEM_KINDS, Arrival, arrival_of, continues, erased
+from custody.core.wire.arrival import SYSTEM_KINDS, Arrival, arrival_of, continues, make_erasure_arrival
 from custody.core.wire.body import join, parts
 from custody.core.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, dump, parse
 from custody.core.wire.event_views import views_of
@@ -227,7 +227,7 @@ def test_a_store_that_continues_another_says_where_it_left_off(at_ns: int, seq: 
 @given(moments_ns, names, names | long_texts)
 def test_an_erasure_says_what_by_whom_and_why(at_ns: int, who: str, why: str) -> None:
     digest = Digest(b"\xab" * 32)
-    arrival = erased(EventId("e8"), digest, who=who, why=why, at_ns=at_ns)
+    arrival = make_erasure_arrival(EventId("e8"), digest, who=who, why=why, at_ns=at_ns)
     payload = whole(arrival)
     assert isinstance(payload, dict)
     assert (payload["kind"], payload["digest"]) == ("erased", "sha256:" + "ab" * 32)
@@ -237,6 +237,6 @@ def test_an_erasure_says_what_by_whom_and_why(at_ns: int, who: str, why: str) ->
 
 
 def test_the_same_erasure_twice_is_two_records() -> None:
-    one, two = (erased(EventId(e), Digest(bytes(32)), who="ana", why="x", at_ns=0) for e in ("e1", "e2"))
+    one, two = (make_erasure_arrival(EventId(e), Digest(bytes(32)), who="ana", why="x", at_ns=0) for e in ("e1", "e2"))
     assert one.entry.key != two.entry.key
     assert quote(one.entry.event) == "e1"

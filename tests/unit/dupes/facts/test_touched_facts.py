@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from custody.core.lines import Lines
 from custody.dupes.facts.extractor import facts_of
 from custody.dupes.facts.model import Declaration, Facts
-from custody.dupes.facts.touched_facts import TouchedFacts, changed
+from custody.dupes.facts.touched_facts import TouchedFacts, find_touched_facts
 
 SOURCE = b"""\
 import a from './a.js';
@@ -33,7 +33,7 @@ FACTS = facts_of("a.ts", SOURCE)
 
 
 def symbols(*lines: tuple[int, int]) -> set[str]:
-    return set(changed(FACTS, [Lines(*one) for one in lines]).symbols)
+    return set(find_touched_facts(FACTS, [Lines(*one) for one in lines]).symbols)
 
 
 def test_a_line_belongs_to_the_innermost_declaration_and_to_its_holder() -> None:
@@ -57,19 +57,19 @@ def test_those_on_one_line_are_all_meant() -> None:
 def test_what_ended_holds_nothing_any_more() -> None:
     places = {"a": Lines(1, 5), "b": Lines(5, 9)}
     facts = Facts(declared=tuple(Declaration(name, "function", lines, False) for name, lines in places.items()))
-    assert changed(facts, [Lines(5, 5)]).symbols == {"a", "b"}
-    assert changed(facts, [Lines(6, 6)]).symbols == {"b"}
+    assert find_touched_facts(facts, [Lines(5, 5)]).symbols == {"a", "b"}
+    assert find_touched_facts(facts, [Lines(6, 6)]).symbols == {"b"}
 
 
 def test_exports_and_imports_by_their_lines() -> None:
-    assert changed(FACTS, [Lines(2, 3)]) == TouchedFacts(imports=frozenset({"./b"}))
-    assert changed(FACTS, [Lines(13, 13)]).exports == {"Store"}
-    assert changed(FACTS, [Lines(18, 18)]).exports == frozenset()
+    assert find_touched_facts(FACTS, [Lines(2, 3)]) == TouchedFacts(imports=frozenset({"./b"}))
+    assert find_touched_facts(FACTS, [Lines(13, 13)]).exports == {"Store"}
+    assert find_touched_facts(FACTS, [Lines(18, 18)]).exports == frozenset()
 
 
 def test_no_lines_no_changes() -> None:
-    assert changed(FACTS, []) == TouchedFacts()
-    assert changed(Facts(), [Lines(1, 9)]) == TouchedFacts()
+    assert find_touched_facts(FACTS, []) == TouchedFacts()
+    assert find_touched_facts(Facts(), [Lines(1, 9)]) == TouchedFacts()
 
 
 def test_changed_tests() -> None:
@@ -78,17 +78,17 @@ def test_changed_tests() -> None:
         b"describe('a', () => {\n  it('b', () => {\n    expect(1).toBe(1);\n    expect(1).toEqual(1);\n  });\n"
         b"  it('c', () => {});\n});\n",
     )
-    found = changed(facts, [Lines(4, 4)])
+    found = find_touched_facts(facts, [Lines(4, 4)])
     assert (found.suites, found.tests, found.matchers) == (("a",), ("b",), ("toEqual",))
-    assert changed(facts, [Lines(1, 1), Lines(6, 6)]).tests == ("c",)
+    assert find_touched_facts(facts, [Lines(1, 1), Lines(6, 6)]).tests == ("c",)
 
 
 def test_changed_documents() -> None:
     facts = facts_of("a.md", b"# One\ntext\n## Two\n```ts\nlet a\n```\nsee #1\n# Three\n")
-    found = changed(facts, [Lines(5, 7)])
+    found = find_touched_facts(facts, [Lines(5, 7)])
     assert (found.headings, found.blocks, found.references) == (("Two",), (("ts", "let", "a"),), ("#1",))
-    assert changed(facts, [Lines(2, 3)]).headings == ("One", "Two")
-    assert changed(facts, [Lines(8, 8)]).headings == ("Three",)
+    assert find_touched_facts(facts, [Lines(2, 3)]).headings == ("One", "Two")
+    assert find_touched_facts(facts, [Lines(8, 8)]).headings == ("Three",)
 
 
 stretches = st.builds(lambda first, more: Lines(first, first + more), st.integers(1, 30), st.integers(0, 12))
@@ -97,7 +97,7 @@ stretches = st.builds(lambda first, more: Lines(first, first + more), st.integer
 @given(st.lists(stretches, max_size=8), st.lists(stretches, max_size=5))
 def test_it_is_what_looking_at_every_line_would_give(places: list[Lines], hunks: list[Lines]) -> None:
     facts = Facts(declared=tuple(Declaration(str(n), "function", lines, False) for n, lines in enumerate(places)))
-    found = changed(facts, hunks).symbols
+    found = find_touched_facts(facts, hunks).symbols
     touched = {one.name for one in facts.declared if any(one.lines.overlaps(hunk) for hunk in hunks)}
     assert found <= touched
     for line in {line for hunk in hunks for line in range(hunk.first, hunk.last + 1)}:
@@ -109,4 +109,8 @@ def test_it_is_what_looking_at_every_line_would_give(places: list[Lines], hunks:
 
 @given(st.lists(stretches, min_size=1, max_size=5))
 def test_the_order_of_hunks_does_not_matter(hunks: list[Lines]) -> None:
-    assert changed(FACTS, hunks) == changed(FACTS, hunks[::-1]) == changed(FACTS, hunks * 2)
+    assert (
+        find_touched_facts(FACTS, hunks)
+        == find_touched_facts(FACTS, hunks[::-1])
+        == find_touched_facts(FACTS, hunks * 2)
+    )

@@ -90,7 +90,7 @@ class TestBound:
         self, court: Court, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         looks: list[str] = []
-        real = gate_seen.looked_at
+        real = gate_seen.gather_evidence
 
         def looking(desk: Workspace, *rest: object) -> object:
             looked = real(desk, *rest)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ class TestBound:
             court.happens("rejected")
             return looked
 
-        monkeypatch.setattr(gate_module, "looked_at", looking)
+        monkeypatch.setattr(gate_module, "gather_evidence", looking)
         court.seconds = NOON + 9_000
         verdict = court.said()
         assert looks == ["Desk"] * 3 + ["PastDesk"], "three tries, then a copy of what was there"

@@ -12,12 +12,12 @@ from msgspec import structs
 from custody.core.wire.sarif import SarifRule
 from custody.gate.codes import CODES
 from custody.gate.wire.forms import (
-    cut,
     encode_check_run,
     encode_gate_annotations,
     encode_gate_sarif,
     encode_markdown,
-    escaped,
+    escape_markup,
+    truncate_bytes,
 )
 from custody.gate.wire.report import AddedLines, GateReport, PlaceReport, ReasonReport
 
@@ -91,7 +91,7 @@ def test_what_the_change_says_becomes_no_markup() -> None:
 
 @given(st.text())
 def test_escaped_words_are_read_as_they_were(text: str) -> None:
-    page = rendered(f"x{escaped(text)}x")
+    page = rendered(f"x{escape_markup(text)}x")
     assert page.tags <= {"p"}
     printable = "".join(sign if sign.isprintable() else " " for sign in text)
     assert page.text.strip() == f"x{printable}x"
@@ -167,4 +167,4 @@ def test_in_sarif_what_is_about_the_whole_change_stands_somewhere_too() -> None:
 
 @given(st.text(), st.integers(8, 100))
 def test_a_cut_text_is_no_longer_than_asked_for(text: str, most: int) -> None:
-    assert len(cut(text, most).encode()) <= most
+    assert len(truncate_bytes(text, most).encode()) <= most

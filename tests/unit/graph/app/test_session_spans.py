@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from custody.capture import TRANSCRIPT_READERS
 from custody.core.digest import digest_of
 from custody.core.ids import AgentName, CallId, PromptId, SessionId
-from custody.core.view_merge import merged_calls
+from custody.core.view_merge import merge_calls
 from custody.core.views import (
     CallStatus,
     ObservedSpan,
@@ -47,7 +47,7 @@ def a_prompt(name: str, at: int) -> Prompt:
 
 
 def told(*calls: ToolCall, prompts: tuple[Prompt, ...] = (), session: Session | None = None) -> dict[str, ObservedSpan]:
-    spans = spans_from(CapturedSession(AGENT, S, session, prompts, merged_calls(calls)))
+    spans = spans_from(CapturedSession(AGENT, S, session, prompts, merge_calls(calls)))
     assert len({one.id for one in spans}) == len(spans)
     return {one.id: one for one in spans}
 

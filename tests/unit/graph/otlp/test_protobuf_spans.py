@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.otlp.protobuf import fields_of, put, put_fixed64
+from custody.graph.otlp.protobuf import encode_field, fields_of, put_fixed64
 from custody.graph.otlp.protobuf_spans import dump_proto, looks_like_proto, proto_spans
 from custody.graph.wire.otlp_span import OtlpLink, OtlpProblem, OtlpSpan, OtlpValue
 from tests.builders.otlp import START_NS, TRACE
@@ -61,24 +61,28 @@ def test_spans_of_one_message_are_kept_up_to_the_cut() -> None:
 
 
 def test_a_span_that_makes_no_sense_costs_only_itself() -> None:
-    spans = (put(2, put(1, b"\x01" * 16)), put(2, b"\x0a\xff"), put(2, put(1, b"\x01" * 16) + put(2, b"\x02" * 8)))
-    found = list(proto_spans(put(1, put(2, b"".join(spans)))))
+    spans = (
+        encode_field(2, encode_field(1, b"\x01" * 16)),
+        encode_field(2, b"\x0a\xff"),
+        encode_field(2, encode_field(1, b"\x01" * 16) + encode_field(2, b"\x02" * 8)),
+    )
+    found = list(proto_spans(encode_field(1, encode_field(2, b"".join(spans)))))
     assert [type(one) for one in found] == [OtlpProblem, OtlpProblem, OtlpSpan]
 
 
 def test_values_that_are_nested_too_deep_are_refused() -> None:
-    value = put(1, b"x")
+    value = encode_field(1, b"x")
     for _ in range(40):
-        value = put(5, put(1, value))
-    pair = put(1, b"deep") + put(2, value)
-    span = put(1, b"\x01" * 16) + put(2, b"\x02" * 8) + put(9, pair)
-    (found,) = proto_spans(put(1, put(2, put(2, span))))
+        value = encode_field(5, encode_field(1, value))
+    pair = encode_field(1, b"deep") + encode_field(2, value)
+    span = encode_field(1, b"\x01" * 16) + encode_field(2, b"\x02" * 8) + encode_field(9, pair)
+    (found,) = proto_spans(encode_field(1, encode_field(2, encode_field(2, span))))
     assert isinstance(found, OtlpProblem) and "nested" in found.what
 
 
 def test_a_time_beyond_every_store_counts_as_missing() -> None:
-    span = put(1, b"\x01" * 16) + put(2, b"\x02" * 8) + put_fixed64(7, 2**64 - 1) + put_fixed64(8, 5)
-    (found,) = proto_spans(put(1, put(2, put(2, span))))
+    span = encode_field(1, b"\x01" * 16) + encode_field(2, b"\x02" * 8) + put_fixed64(7, 2**64 - 1) + put_fixed64(8, 5)
+    (found,) = proto_spans(encode_field(1, encode_field(2, encode_field(2, span))))
     assert isinstance(found, OtlpSpan) and (found.start_ns, found.end_ns, found.bad_times) == (None, 5, 1)
 
 

@@ -21,7 +21,7 @@ from custody.intake.settings import (
     unsettings_edit,
 )
 from custody.intake.settings import transaction as changing
-from custody.intake.settings.byte_swap import Swap, swapped, taken_back, unswapped
+from custody.intake.settings.byte_swap import Swap, apply_swaps, revert_swaps, unswapped
 from custody.intake.settings.files import FILE_BYTES_MAX, look
 from tests.builders.set_up import an_ask, set_up, take_out
 
@@ -212,13 +212,13 @@ def test_a_diff_reads_as_one(tmp_path: Path) -> None:
 
 def test_swaps_by_hand() -> None:
     swaps = [Swap(1, b"", b"1"), Swap(1, b"", b"2"), Swap(3, b"c", b", c x")]
-    assert swapped(b"a/bcd", swaps) == b"a12/b, c xd"
+    assert apply_swaps(b"a/bcd", swaps) == b"a12/b, c xd"
     assert unswapped(b"a12/b, c xd", swaps) == b"a/bcd"
-    assert taken_back(b"zz a12/b, c xd", [Swap(0, b"c", b", c x")]) == b"zz a12/bcd"
-    assert taken_back(b"xx", [Swap(0, b"", b"x")]) is None
+    assert revert_swaps(b"zz a12/b, c xd", [Swap(0, b"c", b", c x")]) == b"zz a12/bcd"
+    assert revert_swaps(b"xx", [Swap(0, b"", b"x")]) is None
     for wrong in ([Swap(0, b"z", b"")], [Swap(0, b"a/", b""), Swap(1, b"/", b"")]):
         with pytest.raises(ValueError):
-            swapped(b"a/bcd", wrong)
+            apply_swaps(b"a/bcd", wrong)
     with pytest.raises(ValueError):
         unswapped(b"other", swaps)
 

@@ -9,7 +9,7 @@ import pytest
 from custody.core.errors import InputError
 from custody.core.wire.time import text_from
 from custody.server.app.control import control_of
-from custody.server.app.github_connection import backfill, connect, connected, disconnect
+from custody.server.app.github_connection import backfill, connect, disconnect, list_connections
 from custody.server.app.github_deliveries import DeliveryIntake, WebhookDelivery
 from custody.server.app.github_settings import GitHubSettings, github_settings
 from custody.server.app.jobs import KINDS
@@ -204,9 +204,9 @@ def test_backfill_takes_each_request_over_once(team: Team) -> None:
 
 
 def test_repositories_are_connected_and_let_go(team: Team) -> None:
-    assert [one.name for one in connected(team.desk).repositories] == [REPOSITORY]
+    assert [one.name for one in list_connections(team.desk).repositories] == [REPOSITORY]
     assert disconnect(team.desk, REPOSITORY.upper()).done == "disconnected"
-    assert connected(team.desk).repositories == []
+    assert list_connections(team.desk).repositories == []
     with pytest.raises(InputError, match="not connected"):
         disconnect(team.desk, REPOSITORY)
     with pytest.raises(InputError, match="no project"):

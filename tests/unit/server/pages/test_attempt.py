@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from custody.core.errors import GitError, InputError, StoreError, WorldError
-from custody.server.pages.attempt import attempted
+from custody.server.pages.attempt import attempt_question
 
 WORDS = "cannot open '/srv/custody/evidence.db' on db.internal"
 
@@ -19,7 +19,7 @@ def test_files_and_servers_are_named_in_the_log_only(
     def ask() -> int:
         raise family(WORDS, hint="look at /srv/custody")
 
-    said = attempted(ask)
+    said = attempt_question(ask)
     assert said == "The store cannot be used now; try again."
     assert WORDS in caplog.text
 
@@ -28,4 +28,4 @@ def test_what_the_caller_can_mend_is_said() -> None:
     def ask() -> int:
         raise InputError("no commit is named 'x'", hint="name another")
 
-    assert attempted(ask) == "No commit is named 'x'; name another."
+    assert attempt_question(ask) == "No commit is named 'x'; name another."

@@ -18,11 +18,11 @@ from custody.dupes.app.indexed_changes import change_like, changes_listed
 from custody.dupes.queries.change_index import DupesTables
 from custody.gate.app.gate import GateRequest, gate
 from custody.ledger import integrity
-from custody.ledger.verify import verified
+from custody.ledger.verify import verify_store
 from custody.server.app.questions import NameNotFound
 from custody.server.page_data.changes import change_judged
 from custody.server.page_data.clusters import clusters_known
-from custody.server.page_data.pairs import pair_seen
+from custody.server.page_data.pairs import read_pair_page
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_arrival, an_event
@@ -145,7 +145,7 @@ def test_what_a_page_says_is_what_the_verb_says(world: World) -> None:
 
 
 def test_lines_that_both_changes_have_are_marked_on_both_sides(world: World) -> None:
-    seen = pair_seen(world.desk, "#2", "#1")
+    seen = read_pair_page(world.desk, "#2", "#1")
     beside, alone = seen.files
     assert beside.this is not None
     assert beside.other is not None
@@ -184,9 +184,9 @@ def test_verdicts_that_are_asked_for_at_once_check_the_store_once_and_are_the_ga
 
     def counted(*given: Any) -> Any:
         whole.append("verified")
-        return verified(*given)
+        return verify_store(*given)
 
-    monkeypatch.setattr(integrity, "verified", counted)
+    monkeypatch.setattr(integrity, "verify_store", counted)
     with ThreadPoolExecutor(4) as threads:
         reports = list(threads.map(lambda head: change_judged(world.desk, head), world.heads))
     assert whole == ["verified"]

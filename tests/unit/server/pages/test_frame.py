@@ -18,7 +18,7 @@ from custody.server.pages.links import ServedLinks
 from custody.server.pages.page import Page, PageView
 from custody.server.pages.page_lookup import page_for
 from custody.server.pages.refusal import refusal_page
-from custody.server.pages.safe_text import SIGNS_MAX, short, shown
+from custody.server.pages.safe_text import SIGNS_MAX, escape_control_characters, short
 from custody.workspace.workspace import Workspace
 from tests.builders.repo import a_repository
 from tests.builders.service import Asked, a_trace, bearer
@@ -29,14 +29,14 @@ SCRIPT_BYTES_MAX = 100_000
 
 @given(st.text())
 def test_shown_text_holds_no_sign_that_acts(text: str) -> None:
-    found = shown(text)
+    found = escape_control_characters(text)
     assert all(sign.isprintable() or sign in "\n\t\u200c\u200d\ufe0e\ufe0f" or sign.isspace() for sign in found)
     assert "\x1b" not in found and "\u202e" not in found and "\0" not in found
 
 
 @given(st.text(min_size=1), st.integers(1, 50))
 def test_shown_text_is_bounded_and_says_so(text: str, most: int) -> None:
-    found = shown(text, most)
+    found = escape_control_characters(text, most)
     assert len(found) <= most * 8 + 40
     assert (len(text) > most) == found.endswith(f"… ({len(text):,} signs)")
 

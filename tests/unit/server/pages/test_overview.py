@@ -13,10 +13,10 @@ from custody.attribution.wire.stats import LineShare, StatsPeriod, StatsReport
 from custody.intake.install.doctor import doctor, glance
 from custody.server.app.questions import lines_counted
 from custody.server.page_data.cache import StateCache
-from custody.server.page_data.overview import ABILITIES, overview_seen
+from custody.server.page_data.overview import ABILITIES, read_overview_page
 from custody.server.pages import charts
 from custody.server.pages import overview as page
-from custody.server.pages.overview import MODELS_SHOWN, NOBODY, OTHERS, PERIODS_SHOWN, shared
+from custody.server.pages.overview import MODELS_SHOWN, NOBODY, OTHERS, PERIODS_SHOWN, chart_ownership
 from custody.server.queries import activity as looked_at
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
@@ -61,7 +61,7 @@ def test_a_repository_without_a_commit_says_so_instead_of_a_share(empty: Workspa
 
 def test_what_can_be_said_is_linked_and_what_cannot_says_why(scene: Scene) -> None:
     html = rendered(scene.desk, "overview")
-    can = {one.ability.page: one.can for one in overview_seen(scene.desk).standing}
+    can = {one.ability.page: one.can for one in read_overview_page(scene.desk).standing}
     assert can == {
         "blame": True,
         "sessions": False,
@@ -203,7 +203,7 @@ def _share(name: str, lines: int) -> LineShare:
 
 @given(periods())
 def test_the_pictures_have_every_dated_line_once_and_end_on_the_share(growth: list[StatsPeriod]) -> None:
-    found = shared(a_report(growth))
+    found = chart_ownership(a_report(growth))
     dated = [period for period in growth if period.name not in ("before", "unknown")]
     drawn = sum(int(value or 0) for one in found.models for value in one.values)
     assert drawn == sum(period.lines for period in dated)
@@ -228,7 +228,7 @@ def test_more_models_than_colours_are_one_series() -> None:
         part=1.0,
         models=models,
     )
-    names = [one.name for one in shared(a_report([whole])).models]
+    names = [one.name for one in chart_ownership(a_report([whole])).models]
     assert len(names) == MODELS_SHOWN + 2 and names[-2:] == [OTHERS, NOBODY]
 
 
@@ -245,7 +245,7 @@ def test_lines_of_which_no_agent_is_known_have_the_colour_of_what_is_not_known(m
         part=1.0,
         models={f"m{n}": 10 for n in range(models)},
     )
-    found = shared(a_report([period])).models
+    found = chart_ownership(a_report([period])).models
     drawn = f"{charts.columns(['2026-01-01'], found, 'any')}{charts.legend(found)}"
     colours = re.findall(r'class="(?:swatch )?((?:s|k-)\w+)"', drawn)
     assert colours.count("k-none") == 2 and colours[-1] == "k-none"
@@ -267,5 +267,5 @@ def test_old_periods_are_before_those_that_are_shown() -> None:
         )
         for n in range(PERIODS_SHOWN + 40)
     ]
-    found = shared(a_report(growth))
+    found = chart_ownership(a_report(growth))
     assert len(found.periods) == PERIODS_SHOWN and found.curve[-1] == 50.0

@@ -14,7 +14,7 @@ from custody.graph.app.call_tree import CallRow
 from custody.ledger.erase import erase
 from custody.ledger.queries.prompts import first_prompt
 from custody.server.app.questions import NameNotFound
-from custody.server.page_data.sessions import session_now, session_seen, sessions_listed
+from custody.server.page_data.sessions import read_session_page, session_now, sessions_listed
 from custody.server.pages.sessions import STATES, tree_data
 from custody.server.queries import activity as looked_at
 from custody.workspace.workspace import Workspace
@@ -161,12 +161,12 @@ class TestOne:
     def test_calls_alone_are_noted_too(self, desk: Workspace) -> None:
         keep(desk, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
         noted: list[str] = []
-        session_seen(desk, "s1", agent=None, note=noted.append)
+        read_session_page(desk, "s1", agent=None, note=noted.append)
         assert noted == ["calls of robot s1"]
 
     def test_the_tree_has_turns_and_what_was_called_in_them(self, desk: Workspace) -> None:
         a_session(desk, calls=2)
-        rows = session_seen(desk, "s1", agent=None, note=None).rows
+        rows = read_session_page(desk, "s1", agent=None, note=None).rows
         assert [(row.depth, row.name, row.kind, row.state) for row in rows] == [
             (0, "robot", "session", "running"),
             (1, "turn 1", "turn", "running"),
@@ -182,7 +182,7 @@ class TestOne:
             {**span, "id": "1", "span": "a", "parent": None, "name": "outer", "at": at(30), "ended_at": at(32)},
             {**span, "id": "2", "span": "b", "parent": "a", "name": "inner", "at": at(31), "ended_at": at(32)},
         )
-        rows = session_seen(desk, "s1", agent=None, note=None).rows
+        rows = read_session_page(desk, "s1", agent=None, note=None).rows
         assert [(row.depth, row.name.rpartition(":")[2]) for row in rows][-2:] == [(0, "outer"), (1, "inner")]
 
     def test_a_session_without_an_end_says_so_and_that_more_came(self, desk: Workspace) -> None:

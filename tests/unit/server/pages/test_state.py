@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from custody.capture.hook.event_home import add_gap
-from custody.core.wire.arrival import lost
-from custody.ledger.integrity import checked
+from custody.core.wire.arrival import make_loss_arrival
+from custody.ledger.integrity import check_integrity
 from custody.server.app.control import control_of
 from custody.server.app.jobs import NewJob, add_job, jobs_of_project
 from custody.server.page_data import health as pages_state
-from custody.server.page_data.health import GAPS_MAX, state_seen
+from custody.server.page_data.health import GAPS_MAX, read_health_page
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.events import an_arrival
@@ -44,7 +44,7 @@ def test_chains_have_their_heads_and_say_how_far_they_were_checked(desk: Workspa
     assert "not known" in words_in(rendered(desk, "state"))
     html = rendered(desk, "state-verify")
     assert "3 records" in html and "are as they were stored" in html
-    checked(desk)
+    check_integrity(desk)
     with desk.reading() as store:
         (head,) = store.tables.chains()
     html = rendered(desk, "state")
@@ -65,7 +65,7 @@ def test_verifying_on_a_page_writes_nothing(desk: Workspace) -> None:
     before = files()
     assert "are as they were stored" in rendered(desk, "state-verify")
     assert files() == before
-    checked(desk)
+    check_integrity(desk)
     keep_more = an_arrival("call", event="later", id="later")
     with desk.writing() as store:
         store.append([keep_more])
@@ -90,10 +90,12 @@ def test_more_than_one_can_wait_for_is_left_to_the_verb(desk: Workspace, monkeyp
 def test_gaps_are_told_once_the_latest_first_and_as_text(desk: Workspace) -> None:
     assert desk.home is not None
     with desk.writing() as store:
-        store.append([lost(f"{1_769_860_800 + n}000000000 hook {n} ended", 1) for n in range(GAPS_MAX + 20)])
+        store.append(
+            [make_loss_arrival(f"{1_769_860_800 + n}000000000 hook {n} ended", 1) for n in range(GAPS_MAX + 20)]
+        )
     add_gap(str(desk.home), HOSTILE, {"HOME": str(desk.home)})
     html = rendered(desk, "state")
-    found = state_seen(desk)
+    found = read_health_page(desk)
     assert (found.gap_count, len(found.gaps)) == (GAPS_MAX + 21, GAPS_MAX)
     assert "onerror" in words_in(html) and "<img src=x" not in html and "\u202e" not in html and "\x1b" not in html
     assert [gap.at for gap in found.gaps] == sorted((gap.at or "" for gap in found.gaps), reverse=True)
@@ -101,7 +103,7 @@ def test_gaps_are_told_once_the_latest_first_and_as_text(desk: Workspace) -> Non
 
 def test_an_agent_that_is_here_but_not_recorded_is_told_what_to_run(desk: Workspace) -> None:
     (desk.folder / ".claude").mkdir()
-    agents = state_seen(desk).agents
+    agents = read_health_page(desk).agents
     assert agents is not None and (agents[0].agent, agents[0].hooks.state) == ("claude-code", "not set up")
     assert "custody init --agent claude-code" in words_in(rendered(desk, "state"))
 
@@ -122,7 +124,7 @@ def test_what_keeps_an_agent_from_being_recorded_is_said(desk: Workspace, was: s
     assert custody(desk.folder, "init", "--agent", "claude-code", "--yes", "--no-git-hooks").status == 0
     text = settings.read_text("utf-8")
     settings.write_text(text.replace(was, now, 1 if was == "{" else -1), encoding="utf-8")
-    agents = state_seen(desk).agents
+    agents = read_health_page(desk).agents
     assert agents is not None and agents[0].agent == "claude-code"
     words = words_in(rendered(desk, "state"))
     assert f"{agents[0].title} {said}" in " ".join(words.split())

@@ -15,7 +15,7 @@ from custody.server.app.questions import NameNotFound
 from custody.server.page_data import simulation as pages_simulate
 from custody.server.page_data import trust as pages_trust
 from custody.server.page_data.simulation import policy_tried
-from custody.server.page_data.trust import agent_account, agent_seen
+from custody.server.page_data.trust import agent_account, read_agent_page
 from custody.server.pages.frame import environment
 from custody.server.pages.sparks import spark
 from custody.trust.app import account as trust_account
@@ -81,7 +81,7 @@ def test_curves_of_much_that_was_decided_are_asked_for_apart(
 
 
 def test_an_agent_is_told_with_what_it_may_land(world: TrustWorld) -> None:
-    assert agent_seen(world.desk, "robot", at=None).line == trust_show(world.desk, "robot", limit=1).standing
+    assert read_agent_page(world.desk, "robot", at=None).line == trust_show(world.desk, "robot", limit=1).standing
     html = rendered(world.desk, "agent", name="robot")
     assert 'hx-get="/agent-account?name=robot"' in html
     words = words_of(html)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from custody.core.wire.time import text_from
-from custody.trust.app.chance import ChanceAccount, chance_of, memory_of, recorded
-from custody.trust.app.decisions import settled
+from custody.trust.app.chance import ChanceAccount, chance_of, list_counted_decisions, memory_of
+from custody.trust.app.decisions import read_settled_decisions
 from custody.trust.app.record import DecisionRequest, record, revert
 from custody.trust.app.show import trust_why
 from custody.trust.model import ChangeComplexity, DecisionType
@@ -42,7 +42,7 @@ class World:
 
     def said(self, agent: str = "robot", *, day: float = 100, **more: Any) -> ChanceAccount:
         asked = {"operator": None, "areas": (), "lines": None, **more}
-        with self.desk.reading() as store, settled(store):
+        with self.desk.reading() as store, read_settled_decisions(store):
             return chance_of(self.desk, store, agent, now_ns=self.at(day), **asked)
 
 
@@ -91,8 +91,8 @@ def test_a_chance_of_a_past_moment_knows_nothing_of_what_came_later(world: World
 def test_what_is_open_at_the_moment_is_predicted_and_not_learnt(world: World) -> None:
     world.tell(1, 50, "rejected", opened_at=text_from(world.at(1)))
     assert world.said(day=10).control.seen == 0
-    with world.desk.reading() as store, settled(store):
-        (past,) = recorded(store, RULES, world.at(100))
+    with world.desk.reading() as store, read_settled_decisions(store):
+        (past,) = list_counted_decisions(store, RULES, world.at(100))
     assert past.opened_ns == world.at(1)
 
 
@@ -114,10 +114,10 @@ def test_a_revert_is_learnt_and_spoils_the_realised_rate(world: World) -> None:
     )
     record(desk, wanted)
     world.day = 21
-    with desk.reading() as store, settled(store):
+    with desk.reading() as store, read_settled_decisions(store):
         fine = memory_of(store, rules, world.at(21)).risk.control(world.at(21))
     revert(desk, "robot", "last", actor="ana", reason="slow")
-    with desk.reading() as store, settled(store):
+    with desk.reading() as store, read_settled_decisions(store):
         spoilt = memory_of(store, rules, world.at(22)).risk.control(world.at(22))
     assert fine.passed == spoilt.passed > 0
     assert (fine.bad, spoilt.bad) == (0, 1)

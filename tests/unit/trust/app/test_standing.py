@@ -16,11 +16,11 @@ from custody.core.wire.time import text_from
 from custody.ledger.erase import erase
 from custody.store import Store, overlay
 from custody.trust.app import standing as trust_standing
-from custody.trust.app.decisions import TrustQuery, account_of, agents_in, settled
+from custody.trust.app.decisions import TrustQuery, account_of, agents_in, read_settled_decisions
 from custody.trust.app.folder import folder_desk
 from custody.trust.app.record import DecisionRequest, override, record, revert
 from custody.trust.app.show import trust_list, trust_show
-from custody.trust.app.standing import position_of, standing_of
+from custody.trust.app.standing import position_of, read_standing
 from custody.trust.model import DecisionEntry, DecisionType, Entry, Overridden, RecoveryEntry, TrustStanding
 from custody.trust.queries.standing import StandingTables
 from custody.workspace.wiring import VIEWS
@@ -74,11 +74,11 @@ def arrival(entry: Entry, name: str) -> Arrival:
 
 
 def told(store: Store, now_ns: int = NOON) -> TrustStanding:
-    return standing_of(store, ROBOT, TrustQuery(CAUTIOUS, now_ns))
+    return read_standing(store, ROBOT, TrustQuery(CAUTIOUS, now_ns))
 
 
 def replayed(store: Store, now_ns: int = NOON) -> TrustStanding:
-    with settled(store):
+    with read_settled_decisions(store):
         return account_of(store, ROBOT, TrustQuery(CAUTIOUS, now_ns)).standing
 
 
@@ -155,7 +155,7 @@ class TestKept:
         with a_sqlite_store(tmp_path) as store:
             store.append([arrival(a_decision(), "first")])
             asked = TrustQuery(replace(CAUTIOUS, ema_alpha=0.1), NOON)
-            assert standing_of(store, ROBOT, asked).score == pytest.approx(0.55)
+            assert read_standing(store, ROBOT, asked).score == pytest.approx(0.55)
             assert told(store).score == pytest.approx(0.65)
             assert len(kept(store)) == 2
 
@@ -179,7 +179,7 @@ class TestKept:
     def test_what_somebody_else_let_go_of_is_not_kept_after_all(self, tmp_path: Path) -> None:
         with a_sqlite_store(tmp_path) as store:
             store.append([arrival(a_decision(), "first")])
-            with settled(store):
+            with read_settled_decisions(store):
                 generation = StandingTables(store).generation()
                 position = position_of(store, ROBOT, TrustQuery(CAUTIOUS, NOON))
             with store.writing():

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from custody.capture.agents.claude.tool_calls import add_effects
 from custody.capture.hook_event import ObservedHookEvent, views_by
 from custody.capture.tool_use import ToolUse, use_views
-from custody.capture.typed_field import Fields, model, string, text
+from custody.capture.typed_field import Fields, get_string, model, text
 from custody.capture.typed_field import fields as fields_of
 from custody.core.ids import CallId, PromptId
 from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
@@ -35,7 +35,7 @@ class _ClaudeEvent(ObservedHookEvent):
         super().__init__(event, session)
         self.fields = fields
         self.call = None if event.call is None else CallId(event.call)
-        self.tool = string(fields.get("tool_name")) or ""
+        self.tool = get_string(fields.get("tool_name")) or ""
         self.input = fields_of(fields.get("tool_input"))
         self.response = fields_of(fields.get("tool_response"))
 
@@ -67,7 +67,7 @@ def _call(status: CallStatus) -> Callable[[_ClaudeEvent], Iterator[View]]:
         took = 0
         if isinstance(duration, int | float) and 0 <= duration <= DURATION_MS_MAX:
             took = int(duration * NS_PER_MS)
-        prompt = string(seen.fields.get("prompt_id"))
+        prompt = get_string(seen.fields.get("prompt_id"))
         yield ToolCall(
             agent=seen.agent,
             session=seen.session,
@@ -77,7 +77,7 @@ def _call(status: CallStatus) -> Callable[[_ClaudeEvent], Iterator[View]]:
             ended_ns=None if running else seen.at_ns,
             status=status,
             prompt=None if prompt is None else PromptId(prompt),
-            subagent=string(seen.fields.get("agent_id")),
+            subagent=get_string(seen.fields.get("agent_id")),
             about=about_of(seen.fields.get("tool_input")),
         )
         if not running:
@@ -92,7 +92,7 @@ def _use(seen: _ClaudeEvent, call: CallId, *, failed: bool) -> ToolUse:
         input=seen.input,
         response=seen.response,
         answer=seen.fields.get("tool_response"),
-        words=string(seen.fields.get("error")) or "",
+        words=get_string(seen.fields.get("error")) or "",
         failed=failed,
     )
 

@@ -18,7 +18,7 @@ from custody.capture.source_use import (
     shown_text,
 )
 from custody.capture.tool_use import SourceUse, ToolUse
-from custody.capture.typed_field import Fields, fields, items, string, text
+from custody.capture.typed_field import Fields, fields, get_string, items, text
 from custody.core.views import Reading
 
 MCP_INPUT = ("url", "urls", "uri", "query")
@@ -51,12 +51,12 @@ def _read(use: ToolUse) -> Iterator[SourceUse]:
     whole = all(use.input.get(name) is None for name in ("offset", "limit", "pages"))
     if isinstance(shown, int) and isinstance(total, int):
         whole = shown >= total
-    path = string(file.get("filePath") or use.input.get("file_path"))
+    path = get_string(file.get("filePath") or use.input.get("file_path"))
     yield from file_use(path, text(file.get("content")), whole=whole, failed=use.failed)
 
 
 def _fetch(use: ToolUse) -> Iterator[SourceUse]:
-    url, code = string(use.response.get("url") or use.input.get("url")), use.response.get("code")
+    url, code = get_string(use.response.get("url") or use.input.get("url")), use.response.get("code")
     if not isinstance(code, int) or isinstance(code, bool):
         code = code_in(_error(use)) if use.failed else None
     if url is not None:
@@ -72,18 +72,18 @@ def _search(use: ToolUse) -> Iterator[SourceUse | None]:
 
 
 def _grep(use: ToolUse) -> Iterator[SourceUse | None]:
-    printed, names = string(use.response.get("content")) or "", items(use.response.get("filenames"))
-    yield from match_uses(printed, string(use.input.get("path")), names, failed=use.failed)
+    printed, names = get_string(use.response.get("content")) or "", items(use.response.get("filenames"))
+    yield from match_uses(printed, get_string(use.input.get("path")), names, failed=use.failed)
 
 
 def _bash(use: ToolUse) -> Iterator[SourceUse]:
-    printed, stopped = string(use.response.get("stdout")) or "", use.response.get("interrupted") is True
-    command = string(use.input.get("command"))
+    printed, stopped = get_string(use.response.get("stdout")) or "", use.response.get("interrupted") is True
+    command = get_string(use.input.get("command"))
     yield from command_uses(command, printed, failed=use.failed, error=_error(use), stopped=stopped)
 
 
 def _error(use: ToolUse) -> str:
-    return f"{use.words}\n{string(use.response.get('stderr')) or ''}"
+    return f"{use.words}\n{get_string(use.response.get('stderr')) or ''}"
 
 
 READS: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(

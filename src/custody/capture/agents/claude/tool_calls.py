@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from custody.capture.agents.claude.sources import opened
 from custody.capture.command_facts import NUMBER_MAX, pull_request
 from custody.capture.tool_use import FileEffect, ToolUse
-from custody.capture.typed_field import Fields, fields, full_sha, items, string, text
+from custody.capture.typed_field import Fields, fields, full_sha, get_string, items, text
 from custody.core.lines import Lines
 from custody.core.views import Text
 from custody.core.wire.event_views import text_view
@@ -26,7 +26,7 @@ def add_effects(use: ToolUse) -> ToolUse:
     if use.failed:
         return use
     operation = fields(use.response.get("gitOperation"))
-    sha = string(fields(operation.get("commit")).get("sha"))
+    sha = get_string(fields(operation.get("commit")).get("sha"))
     request = {name: fields(operation.get("pr")).get(name) for name in ("number", "url", "action")}
     return replace(
         use,
@@ -37,9 +37,9 @@ def add_effects(use: ToolUse) -> ToolUse:
     )
 
 
-def abbreviated(response: Fields) -> str | None:
+def find_short_commit(response: Fields) -> str | None:
     """The commit that a shell command made, where its id is not whole."""
-    sha = string(fields(fields(response.get("gitOperation")).get("commit")).get("sha"))
+    sha = get_string(fields(fields(response.get("gitOperation")).get("commit")).get("sha"))
     return None if sha is None or full_sha(sha) or not re.fullmatch("[0-9a-f]{4,63}", sha) else sha
 
 
@@ -47,7 +47,7 @@ def edited_path(tool: str, given: Fields, response: Fields) -> str | None:
     """The file that a call of an editing tool names, as written."""
     if tool not in EDITS:
         return None
-    return string(response.get("filePath") or given.get("notebook_path") or given.get("file_path"))
+    return get_string(response.get("filePath") or given.get("notebook_path") or given.get("file_path"))
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------
@@ -55,8 +55,8 @@ def edited_path(tool: str, given: Fields, response: Fields) -> str | None:
 
 def _edit(use: ToolUse) -> Iterator[FileEffect]:
     before = text(use.response.get("originalFile"))
-    old = string(use.response.get("oldString", use.input.get("old_string")))
-    new = string(use.response.get("newString", use.input.get("new_string")))
+    old = get_string(use.response.get("oldString", use.input.get("old_string")))
+    new = get_string(use.response.get("newString", use.input.get("new_string")))
     if before is None and old and new is not None:
         yield from _changed(use, text_view(old), text_view(new), part=True, proposed=_other(use, new, "new_string"))
         return
@@ -82,7 +82,7 @@ def _multi_edit(use: ToolUse) -> Iterator[FileEffect]:
 
 def _write(use: ToolUse) -> Iterator[FileEffect]:
     after = text(use.response.get("content") or use.input.get("content"))
-    written = string(use.input.get("content"))
+    written = get_string(use.input.get("content"))
     proposed = None
     if use.response.get("userModified") is True and after is not None and written not in (None, after.content):
         proposed = text(written)
@@ -131,7 +131,7 @@ def _proposed(use: ToolUse, before: Text | None, after: Text | None) -> Text | N
     """The file as the agent's own words would have made it, where a person changed them."""
     if use.response.get("userModified") is not True or before is None or before.content is None or after is None:
         return None
-    old, new = string(use.input.get("old_string")), string(use.input.get("new_string"))
+    old, new = get_string(use.input.get("old_string")), get_string(use.input.get("new_string"))
     if old is None or new is None or old not in before.content:
         return None
     made = _replaced(before.content, old, new, use.input.get("replace_all") is True)
@@ -148,7 +148,7 @@ def _all_proposed(use: ToolUse, before: Text | None, after: Text | None) -> Text
 
 def _other(use: ToolUse, applied: str, name: str) -> Text | None:
     """What the agent had written in place of ``applied``, where a person changed it."""
-    written = string(use.input.get(name))
+    written = get_string(use.input.get(name))
     if use.response.get("userModified") is not True or written is None or written == applied:
         return None
     return text_view(written)
@@ -161,7 +161,7 @@ def _everywhere(use: ToolUse) -> bool:
 def _steps(said: object) -> list[Step]:
     steps: list[Step] = []
     for edit in map(fields, items(said)):
-        old, new = string(edit.get("old_string")), string(edit.get("new_string"))
+        old, new = get_string(edit.get("old_string")), get_string(edit.get("new_string"))
         if old is None or new is None:
             return []
         steps.append((old, new, edit.get("replace_all") is True))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from custody.capture.agents.claude.sources import input_needed
-from custody.capture.agents.claude.tool_calls import EDITS, abbreviated, edited_path
-from custody.capture.agents.claude.views import is_failed, prompt_of, results_of, views_of, written_by
+from custody.capture.agents.claude.tool_calls import EDITS, edited_path, find_short_commit
+from custody.capture.agents.claude.views import find_shell_writes, is_failed, prompt_of, results_of, views_of
 from custody.capture.line_reader import FileLine, files_below, lines_of
 from custody.capture.pending_calls import PendingCalls
 from custody.capture.transcripts import (
@@ -26,13 +26,13 @@ from custody.capture.transcripts import (
     TranscriptLine,
     object_in,
 )
-from custody.capture.typed_field import Fields, fields, items, model, string
+from custody.capture.typed_field import Fields, fields, get_string, items, model
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
 from custody.core.views import View
 from custody.core.wire.canonical import Json, parse
 from custody.core.wire.event import TranscriptEvent
-from custody.core.wire.excerpt import EDITING, cut
+from custody.core.wire.excerpt import EDITING, excerpt_long_texts
 from custody.core.wire.time import ns_from, text_from
 
 CLAUDE = AgentName("claude-code")
@@ -125,10 +125,10 @@ class ClaudeTranscripts:
         payload = event.get("payload")
         if not isinstance(payload, dict):
             return event
-        tools = {string(fields(call).get("name")) for call in items(event.get("calls"))}
+        tools = {get_string(fields(call).get("name")) for call in items(event.get("calls"))}
         kept = dict(payload)
         if "toolUseResult" in kept and not tools & EDITING:
-            kept["toolUseResult"] = cut(kept["toolUseResult"])
+            kept["toolUseResult"] = excerpt_long_texts(kept["toolUseResult"])
         message = kept.get("message")
         if isinstance(message, dict) and isinstance(message.get("content"), list):
             blocks: list[Json] = [_cut_block(block) for block in items(message["content"])]
@@ -176,23 +176,23 @@ class _TranscriptState:
             yield from self._value(line, value)
 
     def _value(self, line: FileLine, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        version = string(value.get("version"))
+        version = get_string(value.get("version"))
         if version is not None and version not in self.newer and _major(version) > KNOWN_MAJOR:
             self.newer.add(version)
             yield LineProblem(line.number, f"written by version {version[:40]}, newer than this reader knows")
-        moment = string(value.get("timestamp"))
+        moment = get_string(value.get("timestamp"))
         if moment is not None:
             try:
                 ns_from(moment)
                 self.at = moment
             except InputError as error:
                 yield LineProblem(line.number, error.message)
-        self.session = string(value.get("sessionId")) or self.session
+        self.session = get_string(value.get("sessionId")) or self.session
         yield self._found(line, value, version)
 
     def _found(self, line: FileLine, value: dict[str, Json], version: str | None) -> TranscriptLine | SkippedLine:
-        kind = string(value.get("type")) or "(no type)"
-        if (string(value.get("agentId")) or "").startswith(COMPACTING):
+        kind = get_string(value.get("type")) or "(no type)"
+        if (get_string(value.get("agentId")) or "").startswith(COMPACTING):
             return SkippedLine(kind, True, version)
         slim = SLIM.get(kind, _nothing)(value)
         subagent, parent = self._agent(value)
@@ -208,10 +208,10 @@ class _TranscriptState:
             at=self.at,
             payload=slim,
             version=version,
-            cwd=string(value.get("cwd")),
+            cwd=get_string(value.get("cwd")),
             calls=calls,
             edits=tuple(_edits(slim, calls)),
-            commits=tuple(filter(None, (abbreviated(fields(value.get("toolUseResult"))),))),
+            commits=tuple(filter(None, (find_short_commit(fields(value.get("toolUseResult"))),))),
             subagent=subagent,
             parent_call=parent,
             opens=opens,
@@ -231,13 +231,13 @@ class _TranscriptState:
     def _agent(self, value: Fields) -> tuple[str | None, str | None]:
         """The subagent whose line this is, and the call that started it."""
         if value.get("type") == "progress":
-            return string(fields(value.get("data")).get("agentId")), string(value.get("parentToolUseID"))
+            return get_string(fields(value.get("data")).get("agentId")), get_string(value.get("parentToolUseID"))
         if value.get("isSidechain") is not True:
             return None, None
-        named = string(value.get("agentId"))
+        named = get_string(value.get("agentId"))
         if named is not None:
             return named, self.starts.get((self.session, named))
-        uuid, before = string(value.get("uuid")), string(value.get("parentUuid"))
+        uuid, before = get_string(value.get("uuid")), get_string(value.get("parentUuid"))
         first = self.side.get(before or "") or uuid
         if uuid is None or first is None:
             return None, None
@@ -251,14 +251,14 @@ class _TranscriptState:
         """Remember the calls that begin on a line, until their results come."""
         count = 0
         for block in map(fields, items(fields(value.get("message")).get("content"))):
-            call, name = string(block.get("id")), string(block.get("name"))
+            call, name = get_string(block.get("id")), get_string(block.get("name"))
             if block.get("type") == "tool_use" and call and name:
                 count += 1
                 given = fields(block.get("input"))
-                asked = string(given.get("prompt"))
+                asked = get_string(given.get("prompt"))
                 if asked is not None and len(self.prompts) < SIDE_LINES_MAX:
                     self.prompts[_short(asked)] = call
-                made = {"id": call, "name": name, "input": given, "cwd": string(value.get("cwd"))}
+                made = {"id": call, "name": name, "input": given, "cwd": get_string(value.get("cwd"))}
                 self.waiting.put(call, made, size)
         return count
 
@@ -268,7 +268,7 @@ class _TranscriptState:
         results = results_of(value)
         response = fields(value.get("toolUseResult")) if len(results) == 1 else {}
         for result in results:
-            named = string(result.get("tool_use_id")) or ""
+            named = get_string(result.get("tool_use_id")) or ""
             call = self.waiting.pop(named) or _by_answer(named, response, value)
             if call is not None:
                 needed = _needed(call["name"], call["input"], response)
@@ -296,7 +296,8 @@ def _without_thoughts(block: Json) -> Json:
 def _says_something(value: Fields) -> bool:
     blocks = [fields(block) for block in items(fields(value.get("message")).get("content"))]
     return any(
-        block.get("type") == "tool_use" or (block.get("type") == "text" and (string(block.get("text")) or "").strip())
+        block.get("type") == "tool_use"
+        or (block.get("type") == "text" and (get_string(block.get("text")) or "").strip())
         for block in blocks
     )
 
@@ -347,7 +348,7 @@ def _progress(value: dict[str, Json]) -> dict[str, Json] | None:
     data = fields(value.get("data"))
     message = fields(fields(data.get("message")).get("message"))
     uses = [block for block in map(fields, items(message.get("content"))) if block.get("type") == "tool_use"]
-    if data.get("type") != "agent_progress" or string(data.get("agentId")) is None or not uses:
+    if data.get("type") != "agent_progress" or get_string(data.get("agentId")) is None or not uses:
         return None
     calls: list[Json] = [{"type": "tool_use", "id": block.get("id"), "name": block.get("name")} for block in uses]
     kept = ("uuid", "type", "sessionId", "timestamp", "version", "cwd", "parentToolUseID")
@@ -389,7 +390,7 @@ def _by_answer(call: str, response: Fields, value: Fields) -> dict[str, Any] | N
     tool = next((tool for tool, marks in ANSWERS.items() if marks <= response.keys()), None)
     if tool is None or not call:
         return None
-    return {"id": call, "name": tool, "input": {}, "cwd": string(value.get("cwd"))}
+    return {"id": call, "name": tool, "input": {}, "cwd": get_string(value.get("cwd"))}
 
 
 ANSWERS = {
@@ -403,13 +404,13 @@ ANSWERS = {
 
 def _edits(value: Fields, calls: Sequence[Fields]) -> Iterator[ChangedFile]:
     """The files that a line's calls changed, as they were written."""
-    results = {string(result.get("tool_use_id")): result for result in results_of(value)}
+    results = {get_string(result.get("tool_use_id")): result for result in results_of(value)}
     response = fields(value.get("toolUseResult")) if len(results) == 1 else {}
     for call in calls:
-        tool, given, cwd = str(call["name"]), fields(call.get("input")), string(call.get("cwd"))
-        result = results.get(string(call["id"]), {})
+        tool, given, cwd = str(call["name"]), fields(call.get("input")), get_string(call.get("cwd"))
+        result = results.get(get_string(call["id"]), {})
         if tool == "Bash":
-            yield from (ChangedFile(write.path, cwd) for write in written_by(given, result, response))
+            yield from (ChangedFile(write.path, cwd) for write in find_shell_writes(given, result, response))
         elif not is_failed(tool, result) and (named := edited_path(tool, given, response)) is not None:
             yield ChangedFile(named, cwd)
 
@@ -418,8 +419,8 @@ def _cut_block(block: Json) -> Json:
     if not isinstance(block, dict):
         return block
     if block.get("type") == "tool_result" and "content" in block:
-        return {**block, "content": cut(block["content"])}
-    return cut(block) if block.get("type") in ("image", "document") else block
+        return {**block, "content": excerpt_long_texts(block["content"])}
+    return excerpt_long_texts(block) if block.get("type") in ("image", "document") else block
 
 
 # --- subagents --------------------------------------------------------------------------------------------------------
@@ -438,17 +439,17 @@ def _started(data: bytes) -> Iterator[SubagentLaunch]:
         value = fields(parse(data))
     except InputError:
         return  # named when the line is read for good
-    session = string(value.get("sessionId")) or ""
-    named, call = string(fields(value.get("data")).get("agentId")), string(value.get("parentToolUseID"))
+    session = get_string(value.get("sessionId")) or ""
+    named, call = get_string(fields(value.get("data")).get("agentId")), get_string(value.get("parentToolUseID"))
     if value.get("type") == "progress":
         if named is not None and call is not None:
             yield SubagentLaunch(session, named, call)
         return
     results = results_of(value)
     for result in results:
-        named = string(fields(value.get("toolUseResult")).get("agentId")) if len(results) == 1 else None
-        said = _AGENT_IN_WORDS.search(_words(result.get("content")))
-        call = string(result.get("tool_use_id"))
+        named = get_string(fields(value.get("toolUseResult")).get("agentId")) if len(results) == 1 else None
+        said = _AGENT_IN_WORDS.search(_join_text(result.get("content")))
+        call = get_string(result.get("tool_use_id"))
         if named is None and said is not None and value.get("isSidechain") is True:
             # A subagent's own file has no structured results: there, only the words name the agents that it started.
             named = said[1]
@@ -469,13 +470,13 @@ def _beside(file: Path) -> Iterator[SubagentLaunch]:
     call = next((said[name] for name in names if isinstance(said.get(name), str)), None)
     if call is not None:
         agent = file.name.removeprefix("agent-").removesuffix(SUFFIX)
-        yield SubagentLaunch(string(said.get("sessionId")) or _session_by_name(file), agent, call)
+        yield SubagentLaunch(get_string(said.get("sessionId")) or _session_by_name(file), agent, call)
 
 
-def _words(content: object) -> str:
+def _join_text(content: object) -> str:
     if isinstance(content, str):
         return content
-    return " ".join(string(fields(block).get("text")) or "" for block in items(content))
+    return " ".join(get_string(fields(block).get("text")) or "" for block in items(content))
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -508,13 +509,13 @@ def _is_in(file: Path, trees: Sequence[str]) -> bool | None:
 
 def _cwd(data: bytes) -> str | None:
     try:
-        return string(fields(parse(data)).get("cwd"))
+        return get_string(fields(parse(data)).get("cwd"))
     except InputError:
         return None  # the next line may tell
 
 
 def _id(value: Fields, data: bytes) -> str:
-    uuid = string(value.get("uuid"))
+    uuid = get_string(value.get("uuid"))
     if uuid is not None and _ID.fullmatch(uuid):
         return uuid
     return f"sha256-{hashlib.sha256(data).hexdigest()[:32]}"

@@ -11,7 +11,7 @@ from custody.capture.command_facts import ToolOutput, pull_request
 from custody.capture.shell import Write
 from custody.capture.tool_use import use_views
 from custody.capture.transcript_event import session_of, use_of
-from custody.capture.typed_field import Fields, fields, items, model, string, text
+from custody.capture.typed_field import Fields, fields, get_string, items, model, text
 from custody.core.ids import AgentName, CallId, PromptId, SessionId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
 from custody.core.wire.event import CallReference, TranscriptEvent
@@ -43,7 +43,7 @@ PR_LINK: Mapping[str, str] = MappingProxyType({"number": "prNumber", "url": "prU
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one line gives."""
     line = fields(event.payload)
-    read = LINES.get(string(line.get("type")) or "")
+    read = LINES.get(get_string(line.get("type")) or "")
     opening = (session_of(event, model(fields(line.get("message")).get("model"))),) if event.opens else ()
     return (*opening, *(read(event, line) if read else ()))
 
@@ -62,34 +62,34 @@ def prompt_of(line: Fields) -> str | None:
     blocks = [fields(block) for block in items(content)]
     if any(block.get("type") == "tool_result" for block in blocks):
         return None
-    texts = [string(block.get("text")) or "" for block in blocks if block.get("type") == "text"]
+    texts = [get_string(block.get("text")) or "" for block in blocks if block.get("type") == "text"]
     return "\n".join(texts) if texts else None
 
 
 def is_failed(tool: str, result: Fields) -> bool:
     """Whether a call went wrong, by its result's mark or, where a file was edited or read, by its words."""
-    words = _first_words(result)
+    words = _read_first_text(result)
     if tool in OPENING and words.startswith(NOT_READ):
         return True
     return result.get("is_error") is True or (tool in EDITS and words.startswith(NOT_EDITED))
 
 
-def _first_words(result: Fields) -> str:
+def _read_first_text(result: Fields) -> str:
     content = result.get("content")
-    return string(content) or next((string(fields(block).get("text")) or "" for block in items(content)), "")
+    return get_string(content) or next((get_string(fields(block).get("text")) or "" for block in items(content)), "")
 
 
-def written_by(given: Fields, result: Fields, response: Fields) -> tuple[Write, ...]:
+def find_shell_writes(given: Fields, result: Fields, response: Fields) -> tuple[Write, ...]:
     """What a shell command certainly wrote, by its own text."""
-    words, wrong = string(result.get("content")) or "", result.get("is_error") is True
+    words, wrong = get_string(result.get("content")) or "", result.get("is_error") is True
     stopped = response.get("interrupted") is True
     answer = ToolOutput(words, 1 if wrong else None, running=stopped, refused=wrong and not words.startswith(RAN))
-    return command_facts.written_by(string(given.get("command")), answer)
+    return command_facts.find_written_files(get_string(given.get("command")), answer)
 
 
 def _assistant(event: TranscriptEvent, line: Fields) -> Iterator[View]:
     for block in map(fields, items(fields(line.get("message")).get("content"))):
-        call, name = string(block.get("id")), string(block.get("name"))
+        call, name = get_string(block.get("id")), get_string(block.get("name"))
         if block.get("type") == "tool_use" and call and name:
             yield ToolCall(
                 agent=AgentName(event.agent),
@@ -113,7 +113,7 @@ def _user(event: TranscriptEvent, line: Fields) -> Iterator[View]:
     made = {call.id: call for call in event.calls}
     response = fields(line.get("toolUseResult")) if len(results) == 1 else {}
     for result in results:
-        call = string(result.get("tool_use_id"))
+        call = get_string(result.get("tool_use_id"))
         if call:
             yield from _result(event, line, result, made.get(call, CallReference(call, "?")), response)
 
@@ -140,9 +140,9 @@ def _result(
         input=fields(call.input),
         response=response,
         answer=line.get("toolUseResult") if response or len(results_of(line)) == 1 else None,
-        words=_first_words(result),
+        words=_read_first_text(result),
         failed=failed,
-        writes=written_by(fields(call.input), result, response) if call.name == "Bash" else (),
+        writes=find_shell_writes(fields(call.input), result, response) if call.name == "Bash" else (),
     )
     yield from use_views(add_effects(use), event.commits)
 
@@ -182,5 +182,5 @@ def _parent(event: TranscriptEvent) -> CallId | None:
 
 
 def _prompt_id(line: Fields) -> PromptId | None:
-    named = string(line.get("promptId"))
+    named = get_string(line.get("promptId"))
     return PromptId(named) if named else None

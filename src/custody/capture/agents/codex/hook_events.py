@@ -12,11 +12,11 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from custody.capture.agents.codex.line_shapes import request_in
-from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, given_to, plain
+from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, parse_tool_input, plain
 from custody.capture.agents.codex.tool_output import answer_of
 from custody.capture.hook_event import ObservedHookEvent, views_by
 from custody.capture.tool_use import use_views
-from custody.capture.typed_field import Fields, model, string, text
+from custody.capture.typed_field import Fields, get_string, model, text
 from custody.core.ids import CallId, PromptId
 from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.core.wire.event import HookEvent
@@ -35,8 +35,8 @@ class _CodexEvent(ObservedHookEvent):
         super().__init__(event, session)
         self.fields = fields
         self.model = model(fields.get("model"))
-        self.subagent = string(fields.get("agent_id"))
-        turn = string(fields.get("turn_id"))
+        self.subagent = get_string(fields.get("agent_id"))
+        turn = get_string(fields.get("turn_id"))
         self.prompt = PromptId(turn) if turn else None
 
 
@@ -59,7 +59,7 @@ def _prompt(seen: _CodexEvent) -> Iterator[View]:
         yield Prompt(seen.agent, seen.session, seen.prompt or PromptId(seen.event.id), seen.at_ns, asked)
 
 
-def _begun(seen: _CodexEvent) -> Iterator[View]:
+def _make_call_start(seen: _CodexEvent) -> Iterator[View]:
     if seen.event.call is not None:
         yield _call(seen, CallId(seen.event.call), CallStatus.RUNNING)
 
@@ -68,7 +68,7 @@ def _ended(seen: _CodexEvent) -> Iterator[View]:
     if seen.event.call is None:
         return
     call, tool = CallId(seen.event.call), _tool(seen)
-    given, answer = given_to(tool, seen.fields.get("tool_input")), answer_of(seen.fields.get("tool_response"))
+    given, answer = parse_tool_input(tool, seen.fields.get("tool_input")), answer_of(seen.fields.get("tool_response"))
     yield _call(seen, call, CallStatus.FAILED if answer.failed else CallStatus.OK)
     use = replace(
         seen.use(call, tool),
@@ -77,11 +77,11 @@ def _ended(seen: _CodexEvent) -> Iterator[View]:
         words=answer.words,
         failed=answer.failed,
     )
-    yield from use_views(add_effects(use, given, answer, seen.event.folder or string(seen.fields.get("cwd"))))
+    yield from use_views(add_effects(use, given, answer, seen.event.folder or get_string(seen.fields.get("cwd"))))
 
 
 def _tool(seen: _CodexEvent) -> str:
-    return plain(string(seen.fields.get("tool_name")) or "")
+    return plain(get_string(seen.fields.get("tool_name")) or "")
 
 
 def _call(seen: _CodexEvent, call: CallId, status: CallStatus) -> ToolCall:
@@ -97,7 +97,7 @@ def _call(seen: _CodexEvent, call: CallId, status: CallStatus) -> ToolCall:
         prompt=seen.prompt,
         subagent=seen.subagent,
         model=seen.model,
-        about=None if tool == APPLY_PATCH else about_of(given_to(tool, seen.fields.get("tool_input")).kept()),
+        about=None if tool == APPLY_PATCH else about_of(parse_tool_input(tool, seen.fields.get("tool_input")).kept()),
     )
 
 
@@ -106,7 +106,7 @@ EVENTS: Mapping[str, Callable[[_CodexEvent], Iterator[View]]] = MappingProxyType
         "SessionStart": _session,
         "SessionEnd": _session_end,
         "UserPromptSubmit": _prompt,
-        "PreToolUse": _begun,
+        "PreToolUse": _make_call_start,
         "PostToolUse": _ended,
     }
 )

@@ -50,7 +50,7 @@ def _without(inner: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in inner.items() if name not in _LEFT_OUT and name not in streams}
 
 
-def named(changes: Sequence[PatchedFile], cwd: str | None) -> tuple[ChangedFile, ...]:
+def list_changed_files(changes: Sequence[PatchedFile], cwd: str | None) -> tuple[ChangedFile, ...]:
     """The files that changes touch."""
     return tuple(ChangedFile(name, cwd) for name in dict.fromkeys(name for change in changes for name in change.names))
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from custody.capture.agents.codex.script_commands import SCRIPT, ran_in
-from custody.capture.agents.codex.tool_calls import BASH, SPAWN, ToolInput, given_to, plain
+from custody.capture.agents.codex.tool_calls import BASH, SPAWN, ToolInput, parse_tool_input, plain
 from custody.capture.agents.codex.tool_output import answer_of
 from custody.capture.command_facts import ToolOutput
-from custody.capture.typed_field import Fields, fields, items, string
+from custody.capture.typed_field import Fields, fields, get_string, items
 
 CALLS = frozenset(("function_call", "custom_tool_call", "local_shell_call"))
 OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output"))
@@ -58,26 +58,26 @@ def origin_of(meta: Fields) -> RolloutOrigin | None:
 
     A subagent's thread is part of the session that started it: newer rollouts name that, older ones the thread above.
     """
-    thread = string(meta.get("id")) or string(meta.get("session_id"))
+    thread = get_string(meta.get("id")) or get_string(meta.get("session_id"))
     if not thread:
         return None
     source = {key.replace("_", ""): value for key, value in fields(meta.get("source")).items() if value}
     spawn = fields(fields(source.get("subagent")).get("thread_spawn"))
-    parent = string(spawn.get("parent_thread_id")) or string(meta.get("parent_thread_id"))
-    session = string(meta.get("session_id")) or (parent if spawn else None) or thread
+    parent = get_string(spawn.get("parent_thread_id")) or get_string(meta.get("parent_thread_id"))
+    session = get_string(meta.get("session_id")) or (parent if spawn else None) or thread
     return RolloutOrigin(
         thread=thread,
         session=session,
         subagent=thread if spawn and session != thread else None,
-        cwd=string(meta.get("cwd")),
-        forked_from=string(meta.get("forked_from_id")),
+        cwd=get_string(meta.get("cwd")),
+        forked_from=get_string(meta.get("forked_from_id")),
         by_program="subagent" in source,
     )
 
 
 def unwrapped(value: Fields) -> tuple[str, Fields]:
     """The kind of a line and what is in it; a line without an envelope is an item, or the first line of its file."""
-    kind, inner = string(value.get("type")), value.get("payload")
+    kind, inner = get_string(value.get("type")), value.get("payload")
     if kind is not None and isinstance(inner, dict):
         return kind, inner
     if kind is not None:
@@ -91,26 +91,30 @@ def name_of(kind: str, inner: Fields) -> str:
     """What a line is called: the type of what is in it, or its own."""
     if kind not in ("response_item", "event_msg"):
         return kind
-    named = string(inner.get("type")) or "(no type)"
-    return f"{named}/{string(fields(inner.get('item')).get('type')) or '(no type)'}" if named == ITEM else named
+    named = get_string(inner.get("type")) or "(no type)"
+    return f"{named}/{get_string(fields(inner.get('item')).get('type')) or '(no type)'}" if named == ITEM else named
 
 
 def call_id(inner: Fields) -> str | None:
     """The call that a line is about."""
-    return string(inner.get("call_id")) or string(fields(inner.get("item")).get("id")) or string(inner.get("id"))
+    return (
+        get_string(inner.get("call_id"))
+        or get_string(fields(inner.get("item")).get("id"))
+        or get_string(inner.get("id"))
+    )
 
 
-def called(inner: Fields) -> tuple[str, ToolInput]:
+def read_call_start(inner: Fields) -> tuple[str, ToolInput]:
     """The tool of a line that begins a call, and what it was given; a script that runs a command is that command."""
     if inner.get("type") == "local_shell_call":
         tool = plain("local_shell")
-        return tool, given_to(tool, inner.get("action"))
-    tool = plain(string(inner.get("name")) or "", string(inner.get("namespace")))
-    script = string(inner.get("input")) if tool == SCRIPT else None
+        return tool, parse_tool_input(tool, inner.get("action"))
+    tool = plain(get_string(inner.get("name")) or "", get_string(inner.get("namespace")))
+    script = get_string(inner.get("input")) if tool == SCRIPT else None
     if script is not None:
         ran = ran_in(script)
         return (SCRIPT, ToolInput(rest={})) if ran is None else (BASH, ran)
-    return tool, given_to(tool, inner.get("arguments", inner.get("input")))
+    return tool, parse_tool_input(tool, inner.get("arguments", inner.get("input")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ class PatchEnd:
     changes: Fields
 
 
-def patched(inner: Fields) -> PatchEnd | None:
+def read_patch_end(inner: Fields) -> PatchEnd | None:
     """What ``patch_apply_end`` or a finished ``FileChange`` says; None for any other line."""
     said = _of(inner, "patch_apply_end", "FileChange")
     call = call_id(inner)
@@ -141,14 +145,16 @@ class CommandEnd:
     answer: ToolOutput
 
 
-def ended(inner: Fields) -> CommandEnd | None:
+def read_command_end(inner: Fields) -> CommandEnd | None:
     """What ``exec_command_end`` or a finished ``CommandExecution`` says; None for what a person ran."""
     said = _of(inner, "exec_command_end", "CommandExecution")
     call = call_id(inner)
     if said is None or not call or said.get("source") in ("user_shell", "userShell") or said.get("interaction_input"):
         return None
     tool = plain("exec_command")
-    return CommandEnd(call, given_to(tool, {"command": said.get("command"), "cwd": said.get("cwd")}), answer_of(said))
+    return CommandEnd(
+        call, parse_tool_input(tool, {"command": said.get("command"), "cwd": said.get("cwd")}), answer_of(said)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +166,15 @@ class WebSearchLine:
     results: object
 
 
-def searched(inner: Fields) -> WebSearchLine | None:
+def read_web_search(inner: Fields) -> WebSearchLine | None:
     """What a line says of a web search; None for any other line."""
     if inner.get("type") == "web_search_call":
-        return WebSearchLine(string(inner.get("id")), fields(inner.get("action")), None)
+        return WebSearchLine(get_string(inner.get("id")), fields(inner.get("action")), None)
     said = _of(inner, "web_search_end", "WebSearch")
     return None if said is None else WebSearchLine(call_id(inner), fields(said.get("action")), said.get("results"))
 
 
-def typed(inner: Fields) -> object:
+def read_typed_prompt(inner: Fields) -> object:
     """What a person typed, by the line that says so; None for any other line."""
     said = _of(inner, "user_message", "UserMessage")
     if said is None and inner.get("type") == "message" and inner.get("role") == "user":
@@ -192,7 +198,7 @@ def is_typed(said: object) -> bool:
     return not isinstance(said, str) or bool(said.strip() and not said.lstrip().startswith(NOT_TYPED))
 
 
-def folder_told(inner: Fields) -> str | None:
+def read_message_folder(inner: Fields) -> str | None:
     """The folder that old rollouts tell in the first message that the program wrote."""
     said = _texts(inner.get("content")) if inner.get("type") == "message" else None
     found = _CWD.search(said) if isinstance(said, str) else None
@@ -202,8 +208,11 @@ def folder_told(inner: Fields) -> str | None:
 def spawned(inner: Fields) -> tuple[str, str] | None:
     """The subagent and the call that started it, where one line says both."""
     said = _of(inner, "sub_agent_activity", "SubAgentActivity")
-    if said is not None and string(said.get("kind")) in ("started", "Started"):
-        agent, call = string(said.get("agent_thread_id")), string(said.get("event_id")) or string(said.get("id"))
+    if said is not None and get_string(said.get("kind")) in ("started", "Started"):
+        agent, call = (
+            get_string(said.get("agent_thread_id")),
+            get_string(said.get("event_id")) or get_string(said.get("id")),
+        )
         return (agent, call) if agent and call else None
     said = _of(inner, "collab_agent_spawn_end", "CollabAgentToolCall")
     if said is None or said.get("tool") not in (None, SPAWN, "spawnAgent", "SpawnAgent"):
@@ -224,7 +233,7 @@ def _of(inner: Fields, event: str, item: str) -> Fields | None:
 def _texts(content: object) -> str | None:
     if isinstance(content, str):
         return content
-    texts = [string(fields(item).get("text")) for item in items(content)]
+    texts = [get_string(fields(item).get("text")) for item in items(content)]
     known = [one for one in texts if one is not None]
     return "\n".join(known) if known else None
 

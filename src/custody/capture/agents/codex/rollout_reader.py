@@ -9,23 +9,23 @@ from dataclasses import replace
 from typing import Literal
 
 from custody.capture.agents.codex import line_shapes as shapes
-from custody.capture.agents.codex.kept_line import KeptLine, LineNames, digest_of, named, root_of
+from custody.capture.agents.codex.kept_line import KeptLine, LineNames, digest_of, list_changed_files, root_of
 from custody.capture.agents.codex.tool_calls import (
     APPLY_PATCH,
     BASH,
     ToolInput,
     changes_by,
     folder_of,
-    given_to,
+    parse_tool_input,
 )
-from custody.capture.agents.codex.tool_output import kept as kept_answer
 from custody.capture.agents.codex.tool_output import outcome
-from custody.capture.command_facts import ToolOutput, commits_in, written_by
+from custody.capture.agents.codex.tool_output import trim_tool_output as kept_answer
+from custody.capture.command_facts import ToolOutput, commits_in, find_written_files
 from custody.capture.line_reader import FileLine
-from custody.capture.patch import changes_told
+from custody.capture.patch import read_event_changes
 from custody.capture.pending_calls import PendingCalls
 from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
-from custody.capture.typed_field import Fields, model, string
+from custody.capture.typed_field import Fields, get_string, model
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import ns_from
@@ -97,7 +97,7 @@ class RolloutState:
 
     def _moment(self, line: FileLine, value: Fields, kind: str) -> Iterator[LineProblem]:
         """Take up when the line was written; a pause ends what was copied."""
-        moment = string(value.get("timestamp"))
+        moment = get_string(value.get("timestamp"))
         if moment is None:
             return
         try:
@@ -111,7 +111,7 @@ class RolloutState:
         self.at = moment
 
     def _newer(self, line: FileLine, meta: Fields) -> Iterator[LineProblem]:
-        said = string(meta.get("cli_version"))
+        said = get_string(meta.get("cli_version"))
         if said is not None and said != self.version and _major(said) > KNOWN_MAJOR:
             yield LineProblem(line.number, f"written by version {said[:40]}, newer than this reader knows")
         self.version = said or self.version
@@ -142,8 +142,8 @@ class RolloutState:
         return KeptLine(kind="session_meta", inner=inner)
 
     def _turn(self, _line: FileLine, inner: dict[str, Json]) -> KeptLine | None:
-        self.turn = string(inner.get("turn_id")) or self.turn
-        self.cwd = string(inner.get("cwd")) or self.cwd
+        self.turn = get_string(inner.get("turn_id")) or self.turn
+        self.cwd = get_string(inner.get("cwd")) or self.cwd
         self.model = model(inner.get("model")) or self.model
         if self.subagent is not None or self.opened.get(self.session) == self.model:
             return None
@@ -151,34 +151,34 @@ class RolloutState:
         return KeptLine(kind="turn_context", inner=kept)
 
     def _response(self, line: FileLine, inner: dict[str, Json]) -> KeptLine | None:
-        kind = string(inner.get("type"))
+        kind = get_string(inner.get("type"))
         if kind in shapes.CALLS:
             return self._begin(line, inner)
         if kind in shapes.OUTPUTS:
             return self._finish(inner)
-        if (search := shapes.searched(inner)) is not None:
+        if (search := shapes.read_web_search(inner)) is not None:
             return self._searched("response_item", inner, search)
         if kind != "message":
             return None
-        self.cwd = self.cwd or shapes.folder_told(inner)
+        self.cwd = self.cwd or shapes.read_message_folder(inner)
         if inner.get("role") == "assistant":
             return KeptLine(kind="response_item", inner=inner)
         # Where there are events, they tell what was typed.
         return None if self.has_events else self._typed("response_item", inner)
 
     def _event(self, line: FileLine, inner: dict[str, Json]) -> KeptLine | None:
-        kind, call = string(inner.get("type")), shapes.call_id(inner)
+        kind, call = get_string(inner.get("type")), shapes.call_id(inner)
         if kind in ("task_started", "turn_started"):
-            self.turn = string(inner.get("turn_id")) or self.turn
+            self.turn = get_string(inner.get("turn_id")) or self.turn
         if kind == "patch_apply_begin" and call:
             self.begun.put(call, {"changes": inner.get("changes")}, line.size)
-        if (search := shapes.searched(inner)) is not None:
+        if (search := shapes.read_web_search(inner)) is not None:
             return self._searched("event_msg", inner, search)
-        if shapes.typed(inner) is not None:
+        if shapes.read_typed_prompt(inner) is not None:
             return self._typed("event_msg", inner)
-        if (patch := shapes.patched(inner)) is not None:
+        if (patch := shapes.read_patch_end(inner)) is not None:
             return self._patched(inner, patch)
-        if (end := shapes.ended(inner)) is not None:
+        if (end := shapes.read_command_end(inner)) is not None:
             return self._ended(inner, end)
         return None
 
@@ -186,7 +186,7 @@ class RolloutState:
 
     def _begin(self, line: FileLine, inner: dict[str, Json]) -> KeptLine | None:
         call = shapes.call_id(inner)
-        tool, given = shapes.called(inner)
+        tool, given = shapes.read_call_start(inner)
         if not call or not tool:
             return None
         self.waiting.put(call, _made(call, tool, given, folder_of(given.folder, self.cwd)), line.size)
@@ -203,8 +203,8 @@ class RolloutState:
         if made is None or call in self.told:
             known: list[dict[str, Json]] = [] if made is None else [{"id": call, "name": made["name"]}]
             return KeptLine(kind="response_item", inner=inner, calls=known)
-        tool, cwd = str(made["name"]), string(made.get("cwd"))
-        given = given_to(tool, made.get("input"))
+        tool, cwd = str(made["name"]), get_string(made.get("cwd"))
+        given = parse_tool_input(tool, made.get("input"))
         edits = _touched(tool, given, answer, cwd)
         return KeptLine(kind="response_item", inner=inner, calls=[made], edits=edits, commits=_commits(given, answer))
 
@@ -218,7 +218,9 @@ class RolloutState:
             kind="event_msg",
             inner=inner,
             calls=[{"id": patch.call, "name": str(made.get("name", APPLY_PATCH))}],
-            edits=named(changes_told(changes), string(made.get("cwd")) or self.cwd) if patch.applied else (),
+            edits=list_changed_files(read_event_changes(changes), get_string(made.get("cwd")) or self.cwd)
+            if patch.applied
+            else (),
             beside={} if patch.changes else begun,
         )
 
@@ -249,7 +251,7 @@ class RolloutState:
         return KeptLine(kind=kind, inner=inner, begun=1)
 
     def _typed(self, kind: str, inner: dict[str, Json]) -> KeptLine | None:
-        said = shapes.typed(inner)
+        said = shapes.read_typed_prompt(inner)
         programs = self.subagent is not None or (self.own is not None and self.own.by_program and not self.copying)
         if said is None or programs or not shapes.is_typed(said):
             return None
@@ -298,8 +300,8 @@ def _made(call: str, tool: str, given: ToolInput, cwd: str | None) -> dict[str, 
 
 def _touched(tool: str, given: ToolInput, answer: ToolOutput, cwd: str | None) -> tuple[ChangedFile, ...]:
     """The files that a call changed by its own text."""
-    patches = () if answer.failed else named(changes_by(tool, given), cwd)
-    return (*patches, *(ChangedFile(write.path, cwd) for write in written_by(given.command, answer)))
+    patches = () if answer.failed else list_changed_files(changes_by(tool, given), cwd)
+    return (*patches, *(ChangedFile(write.path, cwd) for write in find_written_files(given.command, answer)))
 
 
 def _commits(given: ToolInput, answer: ToolOutput) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from custody.capture.agents.codex.tool_calls import BASH, ToolInput, given_to, plain
+from custody.capture.agents.codex.tool_calls import BASH, ToolInput, parse_tool_input, plain
 from custody.core.wire.canonical import Json
 
 SCRIPT = "exec"
@@ -82,7 +82,7 @@ class _Script:
                 if tool == BASH:
                     if branched or not self._comes("("):
                         raise _UnreadableScript
-                    found.append(given_to(tool, self._value()))
+                    found.append(parse_tool_input(tool, self._value()))
             else:
                 self.at += 1
         return found

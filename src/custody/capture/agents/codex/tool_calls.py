@@ -20,7 +20,7 @@ from custody.capture.patch import BEGIN, PatchedFile, changes_in, effects_of
 from custody.capture.shell import commands
 from custody.capture.source_use import LISTED_MAX, MCP, server_uses, shell_uses, shown_text
 from custody.capture.tool_use import SourceUse, ToolUse
-from custody.capture.typed_field import Fields, fields, items, json_in, string
+from custody.capture.typed_field import Fields, fields, get_string, items, json_in
 from custody.core.views import Reading
 from custody.core.wire.canonical import Json
 
@@ -67,7 +67,7 @@ class ToolInput(Struct, frozen=True):
         return dict(self.rest or {}) if said is None else {"command": said}
 
 
-def given_to(tool: str, said: object) -> ToolInput:
+def parse_tool_input(tool: str, said: object) -> ToolInput:
     """What a call of ``tool`` was given, in any of Codex's shapes: an object, JSON in a text, a patch."""
     if tool == APPLY_PATCH and isinstance(said, str) and not said.lstrip().startswith("{"):
         return ToolInput(patch=said)
@@ -106,7 +106,7 @@ def folder_of(folder: str | None, around: str | None) -> str | None:
 
 def _path(said: object) -> str | None:
     """A folder as written, or in a ``file:`` address."""
-    named = string(said)
+    named = get_string(said)
     return unquote(named.removeprefix("file://")) if named is not None and named.startswith("file:///") else named
 
 
@@ -154,25 +154,25 @@ def add_effects(use: ToolUse, given: ToolInput, answer: ToolOutput, folder: str 
         opened=() if use.tool == APPLY_PATCH else tuple(filter(None, _opened(use, answer, folder)))[:LISTED_MAX],
         changes=() if answer.failed else effects_of(changes_by(use.tool, given)),
     )
-    return add_git_facts(use, string(use.input.get("command")), answer)
+    return add_git_facts(use, get_string(use.input.get("command")), answer)
 
 
 def _opened(use: ToolUse, answer: ToolOutput, folder: str | None) -> Iterator[SourceUse | None]:
     """The sources of a call. Codex has no tool that reads a file: it runs ``cat``, ``sed -n``, ``head``, ``rg``."""
     if use.tool == BASH:
-        command = string(use.input.get("command"))
+        command = get_string(use.input.get("command"))
         yield from shell_uses(command, answer, folder, failed=use.failed, error=use.words)
     elif use.tool.startswith(MCP):
         shown = shown_text(use.answer, use.words)
         yield from server_uses(use.tool, use.input, shown, failed=use.failed, error=use.words)
 
 
-def searched(action: Fields, results: object) -> Iterator[SourceUse]:
+def list_search_sources(action: Fields, results: object) -> Iterator[SourceUse]:
     """What a web search listed, and the page that it opened: what that returned, Codex does not report."""
-    url = string(action.get("url")) if string(action.get("type")) in OPENED else None
+    url = get_string(action.get("url")) if get_string(action.get("type")) in OPENED else None
     if url:
         yield SourceUse(url, Reading.ATTEMPTED)
     for hit in map(fields, items(results)):
-        listed = string(hit.get("url"))
+        listed = get_string(hit.get("url"))
         if listed:
-            yield SourceUse(listed, Reading.LISTED, title=string(hit.get("title")))
+            yield SourceUse(listed, Reading.LISTED, title=get_string(hit.get("title")))

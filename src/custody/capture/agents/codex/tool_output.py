@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from custody.capture.agents.codex.tool_calls import APPLY_PATCH
 from custody.capture.command_facts import ToolOutput
-from custody.capture.typed_field import Fields, fields, json_in, string
+from custody.capture.typed_field import Fields, fields, get_string, json_in
 from custody.core.wire.canonical import Json
 
 APPLIED = "Success. Updated the following files"
@@ -54,7 +54,7 @@ def answer_of(said: object) -> ToolOutput:
     Answer(words='no', code=1, running=False, refused=False)
     """
     if isinstance(said, list):
-        return answer_of("\n".join(string(fields(item).get("text")) or "" for item in said))
+        return answer_of("\n".join(get_string(fields(item).get("text")) or "" for item in said))
     if isinstance(said, str):
         inner = fields(json_in(said))
         return _answered(inner) if {"output", "metadata"} <= inner.keys() else _read(said)
@@ -70,7 +70,7 @@ def outcome(tool: str, said: object) -> ToolOutput:
     return replace(answer, refused=True) if undone else answer
 
 
-def kept(answer: ToolOutput) -> dict[str, Json]:
+def trim_tool_output(answer: ToolOutput) -> dict[str, Json]:
     """An answer such that its code stays when what was printed is cut."""
     about: dict[str, Json] = {"exit_code": answer.code}
     return {"output": answer.words, "metadata": {**about, "refused": True} if answer.refused else about}

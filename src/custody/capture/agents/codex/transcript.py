@@ -17,13 +17,13 @@ from custody.capture.agents.codex.tool_calls import SPAWN, plain
 from custody.capture.agents.codex.views import views_of
 from custody.capture.line_reader import ZST, FileLine, files_below, lines_of
 from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine
-from custody.capture.typed_field import Fields, fields, string
+from custody.capture.typed_field import Fields, fields, get_string
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
 from custody.core.views import View
 from custody.core.wire.canonical import Json, parse
 from custody.core.wire.event import TranscriptEvent
-from custody.core.wire.excerpt import cut
+from custody.core.wire.excerpt import excerpt_long_texts
 from custody.core.wire.time import text_from
 
 CODEX = AgentName("codex")
@@ -66,7 +66,7 @@ class CodexRollouts:
         except InputError:
             return False
         if isinstance(line.get("payload"), dict):
-            return string(line.get("type")) in _ENVELOPES
+            return get_string(line.get("type")) in _ENVELOPES
         return (
             "type" not in line
             and all(isinstance(line.get(name), str) for name in ("id", "timestamp"))
@@ -82,8 +82,8 @@ class CodexRollouts:
             kind, inner = _unwrapped(line.data)
             if kind == "session_meta" and (origin := shapes.origin_of(inner)) is not None:
                 session = origin.session
-            named, call = string(inner.get("type")), shapes.call_id(inner)
-            if named in shapes.CALLS and call and plain(string(inner.get("name")) or "") == SPAWN:
+            named, call = get_string(inner.get("type")), shapes.call_id(inner)
+            if named in shapes.CALLS and call and plain(get_string(inner.get("name")) or "") == SPAWN:
                 calls = calls if len(calls) > SPAWNED_MAX else {*calls, call}
             if (told := shapes.spawned(inner)) is not None:
                 yield SubagentLaunch(session, *told)
@@ -126,7 +126,7 @@ def thread_by_name(file: Path) -> str:
 
 
 def _cut(inner: Fields) -> dict[str, Json]:
-    return {name: cut(value) if name in LONG else value for name, value in inner.items()}
+    return {name: excerpt_long_texts(value) if name in LONG else value for name, value in inner.items()}
 
 
 def _rollouts(place: Path) -> list[Path]:
@@ -144,7 +144,11 @@ def _is_in(file: Path, trees: Sequence[str]) -> bool:
     try:
         for line in islice(lines_of(file), PEEK_LINES):
             kind, inner = _unwrapped(line.data)
-            cwd = string(inner.get("cwd")) if kind in ("session_meta", "turn_context") else shapes.folder_told(inner)
+            cwd = (
+                get_string(inner.get("cwd"))
+                if kind in ("session_meta", "turn_context")
+                else shapes.read_message_folder(inner)
+            )
             if cwd is not None:
                 return any(cwd == tree or cwd.startswith(tree.rstrip("/") + "/") for tree in trees)
     except OSError:
@@ -161,8 +165,8 @@ def _unwrapped(data: bytes) -> tuple[str, Fields]:
 
 def _agent_in(output: object) -> str | None:
     """The subagent that the answer of a call names."""
-    said = output if isinstance(output, str) else string(fields(output).get("content"))
+    said = output if isinstance(output, str) else get_string(fields(output).get("content"))
     try:
-        return None if said is None else string(fields(parse(said.encode("utf-8", "replace"))).get("agent_id"))
+        return None if said is None else get_string(fields(parse(said.encode("utf-8", "replace"))).get("agent_id"))
     except InputError:
         return None  # words: it started none

@@ -7,14 +7,14 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from custody.capture.agents.codex import line_shapes as shapes
-from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, given_to, searched
+from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, list_search_sources, parse_tool_input
 from custody.capture.agents.codex.tool_output import outcome
-from custody.capture.command_facts import ToolOutput, written_by
-from custody.capture.patch import changes_told, effects_of
+from custody.capture.command_facts import ToolOutput, find_written_files
+from custody.capture.patch import effects_of, read_event_changes
 from custody.capture.source_use import LISTED_MAX
 from custody.capture.tool_use import ToolUse, use_views
 from custody.capture.transcript_event import session_of, use_of
-from custody.capture.typed_field import Fields, fields, full_sha, model, string, text
+from custody.capture.typed_field import Fields, fields, full_sha, get_string, model, text
 from custody.core.ids import AgentName, CallId, PromptId, SessionId
 from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.core.wire.event import CallReference, TranscriptEvent
@@ -26,7 +26,7 @@ def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one line gives."""
     line = fields(event.payload)
     seen = _KeptLine(event, fields(line.get("payload")), fields(line.get("beside")))
-    read = LINES.get(string(line.get("type")) or "")
+    read = LINES.get(get_string(line.get("type")) or "")
     opening = (_session(seen),) if event.opens else ()
     return (*opening, *(read(seen) if read else ()))
 
@@ -42,7 +42,7 @@ class _KeptLine:
         self.session = SessionId(event.session)
         self.at_ns = ns_from(event.at)
         self.model = model(beside.get("model"))
-        turn = string(beside.get("turn"))
+        turn = get_string(beside.get("turn"))
         self.prompt = PromptId(turn) if turn else None
 
     def made(self, call: str) -> CallReference:
@@ -55,9 +55,9 @@ def _session(seen: _KeptLine) -> Session:
 
 
 def _response(seen: _KeptLine) -> Iterator[View]:
-    kind, call = string(seen.inner.get("type")), shapes.call_id(seen.inner)
+    kind, call = get_string(seen.inner.get("type")), shapes.call_id(seen.inner)
     if kind in shapes.CALLS and call:
-        tool, given = shapes.called(seen.inner)
+        tool, given = shapes.read_call_start(seen.inner)
         about = None if tool == APPLY_PATCH else about_of(given.kept())
         yield _call(seen, call, tool, CallStatus.RUNNING, about)
     elif kind in shapes.OUTPUTS and call:
@@ -70,11 +70,11 @@ def _response(seen: _KeptLine) -> Iterator[View]:
 
 
 def _event(seen: _KeptLine) -> Iterator[View]:
-    if (patch := shapes.patched(seen.inner)) is not None:
+    if (patch := shapes.read_patch_end(seen.inner)) is not None:
         yield from _patched(seen, patch)
-    elif (end := shapes.ended(seen.inner)) is not None:
+    elif (end := shapes.read_command_end(seen.inner)) is not None:
         yield from _output(seen, seen.made(end.call), end.answer)
-    elif shapes.searched(seen.inner) is not None:
+    elif shapes.read_web_search(seen.inner) is not None:
         yield from _searched(seen)
     else:
         yield from _typed(seen)
@@ -85,36 +85,36 @@ def _output(seen: _KeptLine, made: CallReference, answer: ToolOutput) -> Iterato
     yield _call(seen, made.id, "" if made.name == "?" else made.name, status)
     if made.input is None:
         return  # another line tells what it did
-    given = given_to(made.name, made.input)
+    given = parse_tool_input(made.name, made.input)
     use = add_effects(_use(seen, made, fields(made.input), answer), given, answer, made.cwd)
-    yield from use_views(replace(use, writes=written_by(given.command, answer)), seen.event.commits)
+    yield from use_views(replace(use, writes=find_written_files(given.command, answer)), seen.event.commits)
 
 
 def _patched(seen: _KeptLine, patch: shapes.PatchEnd) -> Iterator[View]:
     made = seen.made(patch.call)
     yield _call(seen, patch.call, made.name.strip("?"), CallStatus.OK if patch.applied else CallStatus.FAILED)
     if patch.applied:
-        changes = changes_told(patch.changes or seen.beside.get("changes"))
+        changes = read_event_changes(patch.changes or seen.beside.get("changes"))
         yield from use_views(replace(_use(seen, made, {}, ToolOutput()), changes=effects_of(changes)))
 
 
 def _searched(seen: _KeptLine) -> Iterator[View]:
-    said = shapes.searched(seen.inner)
+    said = shapes.read_web_search(seen.inner)
     if said is None:
         return
     call = said.call or f"web:{seen.event.id}"
-    about = string(said.action.get("query")) or string(said.action.get("url"))
+    about = get_string(said.action.get("query")) or get_string(said.action.get("url"))
     yield _call(seen, call, shapes.WEB_SEARCH, CallStatus.OK, about_of({"path": about}))
     use = _use(seen, CallReference(call, shapes.WEB_SEARCH), {}, ToolOutput())
-    yield from use_views(replace(use, opened=tuple(islice(searched(said.action, said.results), LISTED_MAX))))
+    yield from use_views(replace(use, opened=tuple(islice(list_search_sources(said.action, said.results), LISTED_MAX))))
 
 
 def _typed(seen: _KeptLine) -> Iterator[View]:
-    said = shapes.typed(seen.inner)
+    said = shapes.read_typed_prompt(seen.inner)
     asked = text(said)
     if asked is None or seen.event.subagent is not None or not shapes.is_typed(said):
         return
-    named = string(seen.beside.get("prompt")) or seen.event.id
+    named = get_string(seen.beside.get("prompt")) or seen.event.id
     yield Prompt(seen.agent, seen.session, PromptId(named), seen.at_ns, asked)
 
 

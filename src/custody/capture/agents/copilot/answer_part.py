@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from custody.capture.agents.copilot.kept_record import ABANDONED, FAILED, OK
-from custody.capture.agents.copilot.locations import slashed
-from custody.capture.typed_field import Fields, fields, string
+from custody.capture.agents.copilot.locations import normalize_slashes
+from custody.capture.typed_field import Fields, fields, get_string
 from custody.core.wire.canonical import Json
 
 WORDS_DEPTH_MAX = 60
@@ -26,11 +26,11 @@ def path_of(uri: object) -> str | None:
     """The path in an address as VS Code writes it: its parts, or a text."""
     parts = fields(uri)
     # The path for the file system is spelt as that of the window's system, which may be another than the file's.
-    said = string(parts.get("path")) or string(parts.get("fsPath"))
+    said = get_string(parts.get("path")) or get_string(parts.get("fsPath"))
     if said is None:
-        address = urlsplit(string(uri) or string(parts.get("external")) or "")
+        address = urlsplit(get_string(uri) or get_string(parts.get("external")) or "")
         said = unquote(address.path) or None if address.scheme == "file" else None
-    return None if said is None else slashed(said)
+    return None if said is None else normalize_slashes(said)
 
 
 def folders_in(context: object) -> tuple[str, ...]:
@@ -39,21 +39,21 @@ def folders_in(context: object) -> tuple[str, ...]:
     >>> folders_in([{"type": 1, "text": "I am working in a workspace with the following folders:\\n- /shop \\n"}])
     ('/shop',)
     """
-    named = _OPEN.search(words_in(context))
+    named = _OPEN.search(extract_part_text(context))
     return () if named is None else tuple(line[2:].strip() for line in named[1].splitlines())
 
 
-def words_in(value: object, depth: int = 0) -> str:
+def extract_part_text(value: object, depth: int = 0) -> str:
     """The text of a tool's result, which VS Code keeps as a tree of pieces."""
     if isinstance(value, str):
         return value
     if depth > WORDS_DEPTH_MAX:
         return ""
     if isinstance(value, list):
-        return "".join(words_in(one, depth + 1) for one in value)
+        return "".join(extract_part_text(one, depth + 1) for one in value)
     node: dict[str, Any] = value if isinstance(value, dict) else {}
     known = (node.get("text"), node.get("value"), node.get("node"), node.get("content"), node.get("children"))
-    return "".join(words_in(one, depth + 1) for one in known if one is not None)
+    return "".join(extract_part_text(one, depth + 1) for one in known if one is not None)
 
 
 def given_by(part: Fields) -> dict[str, Json]:
@@ -61,11 +61,11 @@ def given_by(part: Fields) -> dict[str, Json]:
     shown = fields(part.get("toolSpecificData"))
     if shown.get("kind") == "input":
         return dict(fields(shown.get("rawInput")))
-    command = string(fields(shown.get("commandLine")).get("original"))
+    command = get_string(fields(shown.get("commandLine")).get("original"))
     if command is not None:
         return {"command": command, "isBackground": shown.get("isBackground") is True}
-    said = words_in(part.get("pastTenseMessage") or part.get("invocationMessage"))
-    link = _LINK.search(said) if string(part.get("toolId")) == "copilot_readFile" else None
+    said = extract_part_text(part.get("pastTenseMessage") or part.get("invocationMessage"))
+    link = _LINK.search(said) if get_string(part.get("toolId")) == "copilot_readFile" else None
     if link is None:
         return {}
     address, _, lines = link[1].partition("#")

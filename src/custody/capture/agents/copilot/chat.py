@@ -23,15 +23,15 @@ from custody.capture.agents.copilot.kept_record import (
     PROMPT,
     CopilotCall,
     SessionHeader,
-    called,
+    make_call_record,
+    make_event_record,
     session_id,
-    told,
 )
 from custody.capture.agents.copilot.locations import workspace_of
 from custody.capture.agents.copilot.request import ChatRequest, is_copilots
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 from custody.capture.transcripts import LineProblem, SkippedLine, TranscriptLine
-from custody.capture.typed_field import Fields, fields, items, string
+from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, parse
 from custody.core.wire.time import ns_from, text_from
@@ -90,7 +90,7 @@ class Chat:
         version = chat.get("version")
         if isinstance(version, int) and version > KNOWN_VERSION:
             yield LineProblem(number, f"written in version {version}, newer than this reader knows")
-        self.around.session = session_id(string(chat.get("sessionId")), self.around.session)
+        self.around.session = session_id(get_string(chat.get("sessionId")), self.around.session)
         yield SkippedLine("chat", True)
         for request in items(chat.get("requests")):
             yield from self._request(number, fields(request))
@@ -100,7 +100,7 @@ class Chat:
     # --- VS Code ------------------------------------------------------------------------------------------------------
 
     def _request(self, number: int, said: Fields) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        named = string(said.get("requestId"))
+        named = get_string(said.get("requestId"))
         if named is None:
             yield LineProblem(number, "a request without an id")
             return
@@ -114,12 +114,12 @@ class Chat:
         around = self._around(request)
         asked = request.asked
         if asked is not None:
-            yield told(around, number, f"{named}:asked", {"type": PROMPT, "text": asked})
+            yield make_event_record(around, number, f"{named}:asked", {"type": PROMPT, "text": asked})
         start = ns_from(around.at)
         for n, call in enumerate(request.calls()):
             # When each of them was made is not said: they came one after the other.
             around.at = text_from(start + n * 1_000_000)
-            yield called(around, number, f"{named}:{call.id}", call)
+            yield make_call_record(around, number, f"{named}:{call.id}", call)
 
     def _around(self, request: ChatRequest) -> SessionHeader:
         """The session that a request is of: Copilot's own name for it is the one that hooks and transcripts say."""
@@ -142,22 +142,22 @@ class Chat:
     # --- the first sessions of Copilot CLI ----------------------------------------------------------------------------
 
     def _entry(self, number: int, entry: Fields) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        kind, said = string(entry.get("type")) or "(no type)", string(entry.get("text"))
-        moment = string(entry.get("timestamp"))
+        kind, said = get_string(entry.get("type")) or "(no type)", get_string(entry.get("text"))
+        moment = get_string(entry.get("timestamp"))
         try:
             self.around.at = self.around.at if moment is None else text_from(ns_from(moment))
         except InputError as error:
             yield LineProblem(number, error.message)
-        named = string(entry.get("callId")) or string(entry.get("id"))
-        tool = string(entry.get("name")) or string(entry.get("toolTitle"))
+        named = get_string(entry.get("callId")) or get_string(entry.get("id"))
+        tool = get_string(entry.get("name")) or get_string(entry.get("toolTitle"))
         if kind == "user" and said and named is not None:
-            yield told(self.around, number, f"{named}:asked", {"type": PROMPT, "text": said})
+            yield make_event_record(self.around, number, f"{named}:asked", {"type": PROMPT, "text": said})
         elif kind == "tool_call_completed" and named is not None and tool is not None:
             result = fields(entry.get("result"))
             state = {"success": OK, "rejected": ABANDONED, "denied": ABANDONED}.get(str(result.get("type")), FAILED)
-            words = string(result.get("log")) or ""
+            words = get_string(result.get("log")) or ""
             call = CopilotCall(id=named, tool=tool, given=entry.get("arguments"), state=state, words=words)
-            yield called(self.around, number, named, call)
+            yield make_call_record(self.around, number, named, call)
         else:
             yield SkippedLine(kind, kind in ("copilot", "info", "error", "user", "tool_call_requested"))
 

@@ -22,17 +22,17 @@ from custody.capture.agents.copilot.kept_record import (
     SESSION,
     CopilotCall,
     SessionHeader,
-    called,
+    make_call_record,
+    make_event_record,
     session_id,
-    told,
 )
 from custody.capture.agents.copilot.locations import EVENTS, workspace_of
 from custody.capture.agents.copilot.tool_calls import NOTICE, SUBAGENTS, plain, with_code
-from custody.capture.hook.call_name import copilot_call, without_number
+from custody.capture.hook.call_name import copilot_call, strip_call_number
 from custody.capture.line_reader import FileLine
 from custody.capture.pending_calls import PendingCalls
 from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine, object_in
-from custody.capture.typed_field import Fields, fields, items, model, string
+from custody.capture.typed_field import Fields, fields, get_string, items, model
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import ns_from, text_from
@@ -83,7 +83,7 @@ class StreamState:
         if isinstance(value, LineProblem):
             yield value
         elif value is not None:
-            kind, data = string(value.get("type")) or "(no type)", fields(value.get("data"))
+            kind, data = get_string(value.get("type")) or "(no type)", fields(value.get("data"))
             yield from self._moment(line.number, value.get("timestamp"))
             read = self._read.get(kind)
             found = list(read(line.number, value, data)) if read is not None else []
@@ -106,7 +106,7 @@ class StreamState:
     # --- the session --------------------------------------------------------------------------------------------------
 
     def _moment(self, number: int, said: object) -> Iterator[LineProblem]:
-        moment = string(said)
+        moment = get_string(said)
         if moment is None:
             return
         try:
@@ -118,8 +118,8 @@ class StreamState:
 
     def begin(self, data: Fields) -> None:
         """Take up what the first line says of the session."""
-        self.around.session = session_id(string(data.get("sessionId")), self.around.session)
-        self.around.version = string(data.get("copilotVersion")) or self.around.version
+        self.around.session = session_id(get_string(data.get("sessionId")), self.around.session)
+        self.around.version = get_string(data.get("copilotVersion")) or self.around.version
         self.in_vscode = self.in_vscode or isinstance(data.get("vscodeVersion"), str)
         self._take(data)
 
@@ -127,44 +127,46 @@ class StreamState:
         self.begin(data)
         revision = fields(data.get("context")).get("headCommit")
         said = {"type": SESSION, "model": self.around.model, "revision": revision}
-        yield told(self.around, number, _id(value, number), {name: one for name, one in said.items() if one})
+        yield make_event_record(
+            self.around, number, _id(value, number), {name: one for name, one in said.items() if one}
+        )
 
     def _resume(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         self._take(data)
         yield from ()
 
     def _moved(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:
-        self.around.cwd = string(data.get("cwd")) or self.around.cwd
+        self.around.cwd = get_string(data.get("cwd")) or self.around.cwd
         yield from ()
 
     def _model(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         named = _model(data.get("newModel"))
-        if named is not None and string(value.get("agentId")) is None and named != self.around.model:
+        if named is not None and get_string(value.get("agentId")) is None and named != self.around.model:
             self.around.model = named
-            yield told(self.around, number, _id(value, number), {"type": SESSION, "model": named})
+            yield make_event_record(self.around, number, _id(value, number), {"type": SESSION, "model": named})
 
     def _take(self, data: Fields) -> None:
-        self.around.cwd = string(fields(data.get("context")).get("cwd")) or self.around.cwd
+        self.around.cwd = get_string(fields(data.get("context")).get("cwd")) or self.around.cwd
         self.around.model = _model(data.get("selectedModel")) or self.around.model
 
     def _typed(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
-        said = string(data.get("content"))
+        said = get_string(data.get("content"))
         others = data.get("source") not in (None, "", PERSON) or data.get("isAutopilotContinuation") is True
-        if said is None or not said.strip() or others or string(value.get("agentId")) is not None:
+        if said is None or not said.strip() or others or get_string(value.get("agentId")) is not None:
             return
         if NOTICE.fullmatch(said):
             return
-        yield told(self.around, number, _id(value, number), {"type": PROMPT, "text": said})
+        yield make_event_record(self.around, number, _id(value, number), {"type": PROMPT, "text": said})
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
     def _turn(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         # A transcript that begins late repeats what was before it: turns in turns, and calls without their events.
-        self.is_replayed = "." in (string(data.get("turnId")) or "")
+        self.is_replayed = "." in (get_string(data.get("turnId")) or "")
         yield from ()
 
     def _said(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
-        if string(value.get("agentId")) is None:
+        if get_string(value.get("agentId")) is None:
             self.around.model = _model(data.get("model")) or self.around.model
         for request in map(fields, items(data.get("toolRequests"))) if self.is_replayed else ():
             made = self._made(value, {**request, "toolName": request.get("name")})
@@ -180,7 +182,7 @@ class StreamState:
 
     def _ended(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         self.has_ends = True
-        call = string(data.get("toolCallId")) or ""
+        call = get_string(data.get("toolCallId")) or ""
         made = self.waiting.pop(call)
         self.running.pop(call, None)
         if made is None or data.get("isUserRequested") is True:
@@ -191,39 +193,39 @@ class StreamState:
         error = fields(data.get("error")).get("message")
         words = result.get("content") or result.get("text_result_for_llm") or error
         made["code"] = fields(data.get("shellExecution")).get("exitCode")
-        yield self._call(number, made, OK if went_well else FAILED, string(words) or "", _id(value, number))
+        yield self._call(number, made, OK if went_well else FAILED, get_string(words) or "", _id(value, number))
 
     def _made(self, value: Fields, data: Fields) -> dict[str, Json] | None:
-        call, tool = string(data.get("toolCallId")), string(data.get("toolName"))
+        call, tool = get_string(data.get("toolCallId")), get_string(data.get("toolName"))
         if not call or not tool:
             return None
-        server, own = string(data.get("mcpServerName")), string(data.get("mcpToolName"))
+        server, own = get_string(data.get("mcpServerName")), get_string(data.get("mcpToolName"))
         return {
             "id": call,
             "tool": f"mcp__{server}__{own}" if server and own else tool,
             "named": tool,
             "given": data.get("arguments"),
             "at": self.around.at,
-            "event": string(value.get("id")),
+            "event": get_string(value.get("id")),
             "model": _model(data.get("model")) or (None if _agent(value, data) else self.around.model),
             "agent": _agent(value, data),
         }
 
     def _call(self, number: int, made: Fields, state: str, words: str = "", named: str | None = None) -> TranscriptLine:
-        agent, given = string(made.get("agent")), made.get("given")
+        agent, given = get_string(made.get("agent")), made.get("given")
         own = copilot_call(str(made["named"]), given, words if state == OK else None)
         call = CopilotCall(
-            id=without_number(str(made["id"])) if self.in_vscode else own,
+            id=strip_call_number(str(made["id"])) if self.in_vscode else own,
             tool=str(made["tool"]),
             given=given,
             state=state,
             words=with_code(words, made.get("code")),
-            started=string(made.get("at")),
-            model=string(made.get("model")),
+            started=get_string(made.get("at")),
+            model=get_string(made.get("model")),
             subagent=agent,
             parent=None if agent is None else self.starts.get((self.around.session, agent)),
         )
-        return called(self.around, number, named or string(made.get("event")) or f"line:{number}", call)
+        return make_call_record(self.around, number, named or get_string(made.get("event")) or f"line:{number}", call)
 
 
 def starts_in(file: Path, lines: Iterator[FileLine]) -> Iterator[SubagentLaunch]:
@@ -237,20 +239,20 @@ def starts_in(file: Path, lines: Iterator[FileLine]) -> Iterator[SubagentLaunch]
         if not isinstance(value, dict):
             continue
         data = fields(value.get("data"))
-        call = string(data.get("toolCallId"))
+        call = get_string(data.get("toolCallId"))
         if value.get("type") == "session.start":
             stream.begin(data)
         elif value.get("type") == "subagent.started" and call in calls:
-            yield SubagentLaunch(stream.around.session, string(value.get("agentId")) or call, calls[call])
-        elif call is not None and plain(string(data.get("toolName")) or "") in SUBAGENTS:
+            yield SubagentLaunch(stream.around.session, get_string(value.get("agentId")) or call, calls[call])
+        elif call is not None and plain(get_string(data.get("toolName")) or "") in SUBAGENTS:
             own = copilot_call(str(data["toolName"]), data.get("arguments"), None)
-            calls[call] = without_number(call) if stream.in_vscode else own
+            calls[call] = strip_call_number(call) if stream.in_vscode else own
             # Versions that tell no start of a subagent name it after the call.
             yield SubagentLaunch(stream.around.session, call, calls[call])
 
 
 def _agent(value: Fields, data: Fields) -> str | None:
-    return string(value.get("agentId")) or string(data.get("parentToolCallId"))
+    return get_string(value.get("agentId")) or get_string(data.get("parentToolCallId"))
 
 
 def _model(said: object) -> str | None:
@@ -264,4 +266,4 @@ def _newer(number: int, said: object) -> Iterator[LineProblem]:
 
 
 def _id(value: Fields, number: int) -> str:
-    return string(value.get("id")) or f"line:{number}"
+    return get_string(value.get("id")) or f"line:{number}"

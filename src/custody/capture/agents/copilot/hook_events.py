@@ -18,11 +18,11 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agents.copilot.tool_calls import NOTICE, about, add_effects, given_to, plain, went_wrong
+from custody.capture.agents.copilot.tool_calls import NOTICE, about, add_effects, parse_call_input, plain, went_wrong
 from custody.capture.hook.call_name import copilot_call_in
 from custody.capture.hook_event import ObservedHookEvent, prompt_id
 from custody.capture.tool_use import use_views
-from custody.capture.typed_field import Fields, fields, model, string, text
+from custody.capture.typed_field import Fields, fields, get_string, model, text
 from custody.core.ids import CallId, PromptId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
 from custody.core.wire.event import HookEvent
@@ -68,13 +68,13 @@ class _CopilotEvent(ObservedHookEvent):
         self.said = said
         named = model(said.get("model"))
         self.model = None if named in UNTOLD else named
-        self.tool = plain(string(said.get("tool_name", said.get("toolName"))) or "")
-        self.given = given_to(said.get("tool_input", said.get("toolArgs")))
+        self.tool = plain(get_string(said.get("tool_name", said.get("toolName"))) or "")
+        self.given = parse_call_input(said.get("tool_input", said.get("toolArgs")))
         kind = event_of(event.event, said)
         named = event.call or copilot_call_in(kind, dict(said))
         self.call = CallId(named) if named is not None and self.tool else None
         # A subagent's event names its own session; the hook says which one that is part of.
-        own = string(said.get("session_id")) or string(said.get("sessionId"))
+        own = get_string(said.get("session_id")) or get_string(said.get("sessionId"))
         self.subagent = own if own and own != session else None
 
     @property
@@ -83,13 +83,13 @@ class _CopilotEvent(ObservedHookEvent):
         answer = self.said.get("tool_result") or self.said.get("toolResult") or self.said.get("tool_response")
         told = fields(answer)
         shown = told.get("text_result_for_llm") or told.get("textResultForLlm") or answer or self.said.get("error")
-        return string(shown) or string(fields(shown).get("message")) or ""
+        return get_string(shown) or get_string(fields(shown).get("message")) or ""
 
     @property
     def has_failed(self) -> bool:
         """Whether the call certainly went wrong."""
         told = fields(self.said.get("tool_result") or self.said.get("toolResult"))
-        ended = string(told.get("result_type", told.get("resultType")))
+        ended = get_string(told.get("result_type", told.get("resultType")))
         return ended not in _SUCCESS or bool(self.said.get("error"))
 
 
@@ -113,7 +113,7 @@ def _prompt(seen: _CopilotEvent) -> Iterator[View]:
     yield Prompt(seen.agent, seen.session, named, seen.at_ns, asked)
 
 
-def _begun(seen: _CopilotEvent) -> Iterator[View]:
+def _make_call_start(seen: _CopilotEvent) -> Iterator[View]:
     if seen.call is not None:
         yield _call(seen, seen.call, CallStatus.RUNNING)
 
@@ -130,7 +130,7 @@ def _ended(seen: _CopilotEvent) -> Iterator[View]:
         words=seen.words,
         failed=seen.has_failed,
     )
-    yield from use_views(add_effects(use, seen.event.folder or string(seen.said.get("cwd"))))
+    yield from use_views(add_effects(use, seen.event.folder or get_string(seen.said.get("cwd"))))
 
 
 def _call(seen: _CopilotEvent, call: CallId, status: CallStatus) -> ToolCall:
@@ -153,7 +153,7 @@ EVENTS: Mapping[str, Callable[[_CopilotEvent], Iterator[View]]] = MappingProxyTy
         "sessionStart": _session,
         "sessionEnd": _session_end,
         "userPromptSubmit": _prompt,
-        "preToolUse": _begun,
+        "preToolUse": _make_call_start,
         "postToolUse": _ended,
         "postToolUseFailure": _ended,
     }

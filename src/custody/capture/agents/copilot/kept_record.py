@@ -5,8 +5,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from custody.capture.agents.copilot.locations import is_below, slashed
-from custody.capture.agents.copilot.tool_calls import answer_of, commits_by, given_to, names_of, plain
+from custody.capture.agents.copilot.locations import is_below, normalize_slashes
+from custody.capture.agents.copilot.tool_calls import answer_of, commits_by, names_of, parse_call_input, plain
 from custody.capture.hook.call_name import copilot_given
 from custody.capture.transcripts import ChangedFile, TranscriptLine
 from custody.capture.typed_field import Fields
@@ -34,7 +34,9 @@ class SessionHeader:
 
     def folder_of(self, name: str) -> str | None:
         """The folder in which a file was named: where the agent worked, else the one of those open that it lies in."""
-        return self.cwd or next((one for one in self.folders if is_below(slashed(name), slashed(one))), None)
+        return self.cwd or next(
+            (one for one in self.folders if is_below(normalize_slashes(name), normalize_slashes(one))), None
+        )
 
     def opens(self, spoken: str | None) -> Literal["session", "model"] | None:
         """Whether a record under this model is the first of its session here, or the first under another model."""
@@ -61,9 +63,9 @@ class CopilotCall:
     groups: tuple[tuple[str, str], ...] = ()
 
 
-def called(around: SessionHeader, number: int, named: str, call: CopilotCall) -> TranscriptLine:
+def make_call_record(around: SessionHeader, number: int, named: str, call: CopilotCall) -> TranscriptLine:
     """The record of one call."""
-    tool, given = plain(call.tool), given_to(call.given)
+    tool, given = plain(call.tool), parse_call_input(call.given)
     answer = answer_of(call.words, given, failed=call.state != OK)
     told = [path for path, _ in call.groups] or (names_of(tool, given, answer) if call.state in (OK, FAILED) else [])
     said: dict[str, Json] = {
@@ -94,7 +96,7 @@ def called(around: SessionHeader, number: int, named: str, call: CopilotCall) ->
     )
 
 
-def told(around: SessionHeader, number: int, named: str, payload: Fields) -> TranscriptLine:
+def make_event_record(around: SessionHeader, number: int, named: str, payload: Fields) -> TranscriptLine:
     """The record of something else: that a session began, or what was typed."""
     spoken: dict[str, Json] = {} if around.model is None else {"model": around.model}
     return TranscriptLine(

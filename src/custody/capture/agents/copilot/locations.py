@@ -13,9 +13,9 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from custody.capture.file_probe import first_lines, object_said, small_file
+from custody.capture.file_probe import first_lines, read_json_object, small_file
 from custody.capture.line_reader import files_below, lines_of
-from custody.capture.typed_field import fields, string
+from custody.capture.typed_field import fields, get_string
 
 SUFFIXES = (".json", ".jsonl")
 OWN_FOLDER = ".copilot"
@@ -98,7 +98,7 @@ def is_opening(data: bytes) -> bool:
     """Whether a line is one of a session's first, in any of its shapes."""
     if any(mark in data for mark in _DOCUMENT):
         return True
-    line = object_said(data)
+    line = read_json_object(data)
     if isinstance(line.get("data"), dict) and "parentId" in line:
         return line.get("type") in EVENTS
     state = fields(line.get("v")) if line.get("kind") == 0 else line
@@ -113,7 +113,7 @@ def workspace_of(file: Path) -> str | None:
 
 def folder_of(workspace: Path) -> str | None:
     """The folder that a workspace's storage is tied to; None for several folders, or for none."""
-    said = string(object_said(small_file(workspace / WORKSPACE)).get("folder"))
+    said = get_string(read_json_object(small_file(workspace / WORKSPACE)).get("folder"))
     parts = urlsplit(said or "")
     folder = unquote(parts.path)
     return folder if parts.scheme in SCHEMES and folder.startswith("/") and "\0" not in folder else None
@@ -125,11 +125,13 @@ def is_in(folder: str, trees: Sequence[str]) -> bool:
     return any(folder == root or folder.startswith(f"{root}/") for root in roots)
 
 
-def slashed(path: str) -> str:
+def normalize_slashes(path: str) -> str:
     r"""A path in one spelling, whichever system wrote it.
 
-    >>> slashed(r"C:\shop\a.py"), slashed("/c:/shop/a.py"), slashed(r"\workspaces\shop\a.py"), slashed(r"/shop/a\b.py")
-    ('c:/shop/a.py', 'c:/shop/a.py', '/workspaces/shop/a.py', '/shop/a\\b.py')
+    >>> normalize_slashes(r"C:\shop\a.py"), normalize_slashes("/c:/shop/a.py")
+    ('c:/shop/a.py', 'c:/shop/a.py')
+    >>> normalize_slashes(r"\workspaces\shop\a.py"), normalize_slashes(r"/shop/a\b.py")
+    ('/workspaces/shop/a.py', '/shop/a\\b.py')
     """
     drive = _DRIVE.match(path)
     if drive is not None:
@@ -153,8 +155,8 @@ def _is_ours(file: Path, trees: Sequence[str]) -> bool:
 def _cwd_in(data: bytes) -> str | None:
     if b'"cwd"' not in data:
         return None
-    said = fields(object_said(data).get("data"))
-    return string(fields(said.get("context")).get("cwd")) or string(said.get("cwd"))
+    said = fields(read_json_object(data).get("data"))
+    return get_string(fields(said.get("context")).get("cwd")) or get_string(said.get("cwd"))
 
 
 def _speaks_of(file: Path, trees: Sequence[str]) -> bool:

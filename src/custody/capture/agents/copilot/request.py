@@ -9,12 +9,27 @@ others. Where lines were replaced, nobody can tell which of the new ones were th
 import re
 from collections.abc import Iterator
 
-from custody.capture.agents.copilot.answer_part import folders_in, given_by, inserts, path_of, state_of, words_in
+from custody.capture.agents.copilot.answer_part import (
+    extract_part_text,
+    folders_in,
+    given_by,
+    inserts,
+    path_of,
+    state_of,
+)
 from custody.capture.agents.copilot.kept_record import ABANDONED, FAILED, OK, CopilotCall
-from custody.capture.agents.copilot.locations import slashed
-from custody.capture.agents.copilot.tool_calls import EDITING, HINTED, SUBAGENTS, changes_by, given_to, is_error, plain
-from custody.capture.hook.call_name import without_number
-from custody.capture.typed_field import Fields, fields, items, string
+from custody.capture.agents.copilot.locations import normalize_slashes
+from custody.capture.agents.copilot.tool_calls import (
+    EDITING,
+    HINTED,
+    SUBAGENTS,
+    changes_by,
+    is_error,
+    parse_call_input,
+    plain,
+)
+from custody.capture.hook.call_name import strip_call_number
+from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.wire.canonical import Json
 
 EDIT = "edit_files"
@@ -30,8 +45,8 @@ _DETAIL = re.compile(r"\s+[•·]\s+.*$", re.DOTALL)
 def is_copilots(request: Fields) -> bool:
     """Whether Copilot answered, and not another participant of VS Code's chats."""
     agent = fields(request.get("agent"))
-    named = string(agent.get("id"))
-    extension = string(fields(agent.get("extensionId")).get("value")) or ""
+    named = get_string(agent.get("id"))
+    extension = get_string(fields(agent.get("extensionId")).get("value")) or ""
     return named is None or named.startswith(("github.copilot", "setup.")) or extension.lower() == "github.copilot-chat"
 
 
@@ -44,28 +59,28 @@ class ChatRequest:
         self.metadata = fields(fields(said.get("result")).get("metadata"))
         at = said.get("timestamp")
         self.at_ns = at * 1_000_000 if isinstance(at, int) and 0 < at < NUMBER_MAX // 1_000 else 0
-        self.session = string(self.metadata.get("sessionId"))
-        self.version = string(fields(said.get("agent")).get("extensionVersion"))
+        self.session = get_string(self.metadata.get("sessionId"))
+        self.version = get_string(fields(said.get("agent")).get("extensionVersion"))
 
     @property
     def asked(self) -> str | None:
         """What a person typed; a button that was pressed and what the program sent itself are no words of theirs."""
-        if string(self.said.get("confirmation")) or self.said.get("isSystemInitiated") is True:
+        if get_string(self.said.get("confirmation")) or self.said.get("isSystemInitiated") is True:
             return None
         message = self.said.get("message")
-        typed = string(message) or string(fields(message).get("text"))
+        typed = get_string(message) or get_string(fields(message).get("text"))
         return typed if typed is not None and typed.strip() else None
 
     @property
     def model(self) -> str | None:
         """The model; where it was chosen for the user, the one that answered, else the name that the answer shows."""
-        named = _VENDOR.sub("", string(self.said.get("modelId")) or "")
+        named = _VENDOR.sub("", get_string(self.said.get("modelId")) or "")
         if named not in ("", CHOSEN):
             return named
-        answered = string(self.metadata.get("resolvedModel"))
+        answered = get_string(self.metadata.get("resolvedModel"))
         if answered:
             return answered
-        shown = string(fields(self.said.get("result")).get("details")) or ""
+        shown = get_string(fields(self.said.get("result")).get("details")) or ""
         named = _DETAIL.sub("", shown).strip() if _DETAIL.search(shown) else ""
         return None if named.lower() in ("", CHOSEN) else named
 
@@ -77,10 +92,12 @@ class ChatRequest:
     def calls(self) -> Iterator[CopilotCall]:
         """The calls of the answer, in order, each with the files that only the answer's parts tell of."""
         made = list(self._made())
-        told = {slashed(path) for call in made if plain(call.tool) not in HINTED for path in _names(call)}
+        told = {normalize_slashes(path) for call in made if plain(call.tool) not in HINTED for path in _names(call)}
         groups = [(path, new, call) for path, new, call in self._groups() if path not in told]
         # New lines of a file go to the call that named it, else to the one that was shown before them.
-        owners = {slashed(path): call.id for call in made if plain(call.tool) in HINTED for path in _hinted(call)}
+        owners = {
+            normalize_slashes(path): call.id for call in made if plain(call.tool) in HINTED for path in _hinted(call)
+        }
         own: dict[str | None, list[tuple[str, str]]] = {}
         for path, new, call_id in groups:
             own.setdefault(owners.get(path, call_id), []).append((path, new))
@@ -94,30 +111,30 @@ class ChatRequest:
         results = fields(self.metadata.get("toolCallResults"))
         for round_ in map(fields, items(self.metadata.get("toolCallRounds"))):
             for call in map(fields, items(round_.get("toolCalls"))):
-                named, tool = string(call.get("id")), string(call.get("name"))
+                named, tool = get_string(call.get("id")), get_string(call.get("name"))
                 if not named or not tool:
                     continue
-                words = words_in(results.get(named))
+                words = extract_part_text(results.get(named))
                 state = ABANDONED if words.startswith(CANCELLED) else FAILED if is_error(words) else OK
                 yield CopilotCall(
-                    id=without_number(named), tool=tool, given=call.get("arguments"), state=state, words=words
+                    id=strip_call_number(named), tool=tool, given=call.get("arguments"), state=state, words=words
                 )
 
     def _subagents(self, made: list[CopilotCall]) -> Iterator[CopilotCall]:
         """The calls of subagents, which only the parts of the answer tell."""
-        started = [string(part.get("toolCallId")) for part in self._invoked() if not _agent(part) and _starts(part)]
+        started = [get_string(part.get("toolCallId")) for part in self._invoked() if not _agent(part) and _starts(part)]
         calls = [call.id for call in made if call.tool in SUBAGENTS]
         parents = dict(zip(started, calls, strict=False))
         last: str | None = None
         for part in self._invoked():
-            named, tool = string(part.get("toolCallId")), string(part.get("toolId"))
+            named, tool = get_string(part.get("toolCallId")), get_string(part.get("toolId"))
             if not _agent(part) and _starts(part):
                 last = named
             # In 2025 a part said that it is a subagent's, and not of which.
             agent = _agent(part) or (last if part.get("fromSubAgent") is True else None)
             if agent is not None and named and tool:
                 yield CopilotCall(
-                    id=without_number(named),
+                    id=strip_call_number(named),
                     tool=tool,
                     given=given_by(part),
                     state=state_of(part),
@@ -131,12 +148,12 @@ class ChatRequest:
         for part in map(fields, items(self.said.get("response"))):
             kind = part.get("kind")
             if kind == "toolInvocationSerialized":
-                edits = plain(string(part.get("toolId")) or "") in EDITING
-                last = without_number(string(part.get("toolCallId")) or "") or None if edits else None
+                edits = plain(get_string(part.get("toolId")) or "") in EDITING
+                last = strip_call_number(get_string(part.get("toolCallId")) or "") or None if edits else None
             elif kind == "textEditGroup":
                 path = path_of(part.get("uri"))
                 for edit in (fields(edit) for some in items(part.get("edits")) for edit in items(some)):
-                    new = string(edit.get("text"))
+                    new = get_string(edit.get("text"))
                     if path is not None and new and new.strip() and inserts(edit):
                         yield path, new, last
 
@@ -160,17 +177,17 @@ def _with(call: CopilotCall, groups: list[tuple[str, str]], model: str | None) -
 
 
 def _names(call: CopilotCall) -> list[str]:
-    return [name for change in changes_by(plain(call.tool), given_to(call.given)) for name in change.names]
+    return [name for change in changes_by(plain(call.tool), parse_call_input(call.given)) for name in change.names]
 
 
 def _hinted(call: CopilotCall) -> list[str]:
-    path: Json = given_to(call.given).get("filePath")
+    path: Json = parse_call_input(call.given).get("filePath")
     return [path] if isinstance(path, str) else []
 
 
 def _agent(part: Fields) -> str | None:
-    return string(part.get("subAgentInvocationId"))
+    return get_string(part.get("subAgentInvocationId"))
 
 
 def _starts(part: Fields) -> bool:
-    return plain(string(part.get("toolId")) or "") in SUBAGENTS
+    return plain(get_string(part.get("toolId")) or "") in SUBAGENTS

@@ -21,7 +21,7 @@ from custody.capture.source_use import (
     shown_text,
 )
 from custody.capture.tool_use import SourceUse, ToolUse
-from custody.capture.typed_field import items, string, text
+from custody.capture.typed_field import get_string, items, text
 from custody.core.views import Reading
 
 SERVERS = "mcp_"
@@ -82,7 +82,7 @@ def _search(use: ToolUse) -> Iterator[SourceUse | None]:
 
 def _grep(use: ToolUse) -> Iterator[SourceUse | None]:
     names = (match[1] for match in islice(_MATCH.finditer(use.words), MATCHES_MAX))
-    yield from match_uses(as_printed(names) or use.words, string(use.input.get("path")), failed=use.failed)
+    yield from match_uses(as_printed(names) or use.words, get_string(use.input.get("path")), failed=use.failed)
 
 
 SOURCES: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(

@@ -14,12 +14,12 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from custody.capture.agents.copilot.sources import PATHS, opened
-from custody.capture.command_facts import ToolOutput, add_git_facts, commits_in, written_by
+from custody.capture.command_facts import ToolOutput, add_git_facts, commits_in, find_written_files
 from custody.capture.hook.call_name import COPILOTS, copilot_given
 from custody.capture.patch import BEGIN, PatchedFile, PatchHunk, PatchKind, changes_in, effects_of
 from custody.capture.source_use import shell_uses
 from custody.capture.tool_use import SourceUse, ToolUse
-from custody.capture.typed_field import Fields, fields, items, string, text
+from custody.capture.typed_field import Fields, fields, get_string, items, text
 from custody.core.wire.event_views import about_of
 
 BASH = "Bash"
@@ -64,7 +64,7 @@ def plain(tool: str) -> str:
     return CONTRIBUTED.get(tool) or COPILOTS.get(tool, tool)
 
 
-def given_to(said: object) -> Fields:
+def parse_call_input(said: object) -> Fields:
     """What a call was given, as an object; a patch alone is its ``input``."""
     given = copilot_given(said)
     return {"input": given} if isinstance(given, str) else fields(given)
@@ -114,19 +114,19 @@ def add_effects(use: ToolUse, folder: str | None, *, with_writes: bool = False) 
     ``with_writes``: no snapshots were taken around a command, so that its own text tells what it wrote.
     """
     answer = answer_of(use.words, use.input, failed=use.failed)
-    command = string(use.input.get("command"))
+    command = get_string(use.input.get("command"))
     use = replace(
         use,
         opened=tuple(_opened(use, answer, folder)),
         changes=() if use.failed else effects_of(changes_by(use.tool, use.input)),
-        writes=written_by(command, answer) if with_writes and use.tool in SHELLS else (),
+        writes=find_written_files(command, answer) if with_writes and use.tool in SHELLS else (),
     )
     return add_git_facts(use, command, answer)
 
 
 def _opened(use: ToolUse, answer: ToolOutput, folder: str | None) -> Iterator[SourceUse | None]:
     if use.tool in SHELLS:
-        command = string(use.input.get("command"))
+        command = get_string(use.input.get("command"))
         yield from shell_uses(command, answer, folder, failed=answer.failed, error=answer.words)
     else:
         yield from opened(use, folder)
@@ -136,13 +136,13 @@ def names_of(tool: str, given: Fields, answer: ToolOutput) -> list[str]:
     """The files that a call changed, as it wrote them."""
     found = [] if answer.failed and tool not in SHELLS else [n for one in changes_by(tool, given) for n in one.names]
     if tool in SHELLS:
-        found += [write.path for write in written_by(string(given.get("command")), answer)]
+        found += [write.path for write in find_written_files(get_string(given.get("command")), answer)]
     return list(dict.fromkeys(found))
 
 
 def commits_by(tool: str, given: Fields, answer: ToolOutput) -> list[str]:
     """The commits, mostly abbreviated, that git said a command had made."""
-    return commits_in(string(given.get("command")), answer) if tool in SHELLS else []
+    return commits_in(get_string(given.get("command")), answer) if tool in SHELLS else []
 
 
 # --- edits ------------------------------------------------------------------------------------------------------------
@@ -161,12 +161,12 @@ def changes_by(tool: str, given: Fields) -> tuple[PatchedFile, ...]:
 
 
 def _created(given: Fields) -> tuple[PatchedFile, ...]:
-    path, whole = string(_first(given, PATHS)), text(_first(given, WHOLE))
+    path, whole = get_string(_first(given, PATHS)), text(_first(given, WHOLE))
     return () if path is None or whole is None else (PatchedFile(path=path, kind=PatchKind.ADD, after=whole),)
 
 
 def _replaced(given: Fields) -> tuple[PatchedFile, ...]:
-    path, old, new = string(_first(given, PATHS)), text(_first(given, OLD)), text(_first(given, NEW))
+    path, old, new = get_string(_first(given, PATHS)), text(_first(given, OLD)), text(_first(given, NEW))
     if path is None or old is None or new is None:
         return ()
     if old.content == "":
@@ -178,7 +178,7 @@ def _replaced(given: Fields) -> tuple[PatchedFile, ...]:
 
 
 def _inserted(given: Fields) -> tuple[PatchedFile, ...]:
-    path, new = string(_first(given, PATHS)), string(_first(given, (*NEW, "insert_text")))
+    path, new = get_string(_first(given, PATHS)), get_string(_first(given, (*NEW, "insert_text")))
     return (
         ()
         if path is None or not new

@@ -19,7 +19,7 @@ from custody.core.ids import AgentName
 from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import TranscriptEvent
-from custody.core.wire.excerpt import cut
+from custody.core.wire.excerpt import excerpt_long_texts
 
 COPILOT = AgentName("copilot")
 _EVENT = (b'"parentId"', b'"data"')
@@ -73,7 +73,7 @@ class CopilotTranscripts:
         payload = event.get("payload")
         if not isinstance(payload, dict) or "words" not in payload:
             return event
-        return {**event, "payload": {**payload, "words": cut(payload["words"])}}
+        return {**event, "payload": {**payload, "words": excerpt_long_texts(payload["words"])}}
 
     def views(self, event: TranscriptEvent) -> tuple[View, ...]:
         """What one kept record says."""

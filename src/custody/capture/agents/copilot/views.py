@@ -6,11 +6,11 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from custody.capture.agents.copilot.kept_record import CALL, FAILED, OK, PROMPT, RUNNING
-from custody.capture.agents.copilot.tool_calls import about, add_effects, given_to, went_wrong
+from custody.capture.agents.copilot.tool_calls import about, add_effects, parse_call_input, went_wrong
 from custody.capture.hook_event import prompt_id
 from custody.capture.tool_use import FileEffect, use_views
 from custody.capture.transcript_event import session_of, use_of
-from custody.capture.typed_field import Fields, fields, full_sha, items, model, string, text
+from custody.capture.typed_field import Fields, fields, full_sha, get_string, items, model, text
 from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
 from custody.core.wire.event import CallReference, TranscriptEvent
@@ -25,7 +25,7 @@ STATES: Mapping[str, CallStatus] = MappingProxyType(
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one kept record gives."""
     said = fields(event.payload)
-    read = KINDS.get(string(said.get("type")) or "")
+    read = KINDS.get(get_string(said.get("type")) or "")
     opening = (session_of(event, model(said.get("model")), full_sha(said.get("revision"))),) if event.opens else ()
     return (*opening, *(read(event, said) if read else ()))
 
@@ -44,11 +44,11 @@ def _calls(event: TranscriptEvent, said: Fields) -> Iterator[View]:
 
 
 def _call(event: TranscriptEvent, said: Fields, made: CallReference) -> Iterator[View]:
-    tool, given, state = made.name, given_to(said.get("given")), string(said.get("state"))
+    tool, given, state = made.name, parse_call_input(said.get("given")), get_string(said.get("state"))
     status = STATES.get(state or "", CallStatus.ABANDONED)
-    if status is CallStatus.OK and went_wrong(tool, string(said.get("words")) or "", given):
+    if status is CallStatus.OK and went_wrong(tool, get_string(said.get("words")) or "", given):
         status = CallStatus.FAILED
-    ended, began = ns_from(event.at), string(said.get("started"))
+    ended, began = ns_from(event.at), get_string(said.get("started"))
     yield ToolCall(
         agent=AgentName(event.agent),
         session=SessionId(event.session),
@@ -68,10 +68,10 @@ def _call(event: TranscriptEvent, said: Fields, made: CallReference) -> Iterator
         use_of(event, made),
         input=given,
         answer=said.get("words"),
-        words=string(said.get("words")) or "",
+        words=get_string(said.get("words")) or "",
         failed=state == FAILED,
     )
-    groups = [(string(path), string(new)) for path, new in items(said.get("groups"))]
+    groups = [(get_string(path), get_string(new)) for path, new in items(said.get("groups"))]
     if groups:
         added = (_added(path, new) for path, new in groups if path is not None and new is not None)
         yield from use_views(replace(use, changes=tuple(added)))

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Literal
 
 from custody.capture.agents.cursor.locations import SUBAGENTS
-from custody.capture.agents.cursor.tool_calls import commits_of, edited, model_of, typed
-from custody.capture.agents.cursor.views import LINE, called_of, calls_in
+from custody.capture.agents.cursor.tool_calls import commits_of, list_edited_files, model_of, strip_prompt_prefix
+from custody.capture.agents.cursor.views import LINE, calls_in, read_cursor_call
 from custody.capture.line_reader import FileLine
 from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
-from custody.capture.typed_field import Fields, fields, items, string
+from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import ns_from, text_from
@@ -48,8 +48,8 @@ class ConversationState:
         self.starts = starts
         self.file = file
         inside = file.parent.name == SUBAGENTS
-        self.session = named(file.parent.parent.name if inside else file.stem)
-        self.subagent: str | None = named(file.stem) if inside else None
+        self.session = make_valid_id(file.parent.parent.name if inside else file.stem)
+        self.subagent: str | None = make_valid_id(file.stem) if inside else None
         self.call: str | None = None
         self.folder: str | None = None
         self.model: str | None = None
@@ -73,11 +73,11 @@ class ConversationState:
 
     def _about(self, row: Fields) -> SkippedLine:
         """Take up what a conversation says of itself."""
-        own, root = named(string(row.get("id")) or ""), named(string(row.get("root")) or "")
+        own, root = make_valid_id(get_string(row.get("id")) or ""), make_valid_id(get_string(row.get("root")) or "")
         self.session, self.subagent = root, None if own == root else own
-        call = string(row.get("call"))
-        self.call, self.folder, self.model = named(call) if call else None, string(row.get("folder")), None
-        self.told = string(row.get("model"))
+        call = get_string(row.get("call"))
+        self.call, self.folder, self.model = make_valid_id(call) if call else None, get_string(row.get("folder")), None
+        self.told = get_string(row.get("model"))
         created = row.get("created")
         self.at_ns = created * MS if isinstance(created, int) and created else _changed_ns(self.file)
         self.version = None if row.get("version") is None else f"composerData {row['version']}"
@@ -94,7 +94,7 @@ class ConversationState:
         self.told = model_of(fields(bubble.get("modelInfo")).get("modelName")) or self.told
         kind, made = bubble.get("type"), fields(bubble.get("toolFormerData"))
         around: dict[str, Json] = {"type": kind, "bubbleId": named, "model": self.told}
-        words = typed(string(bubble.get("text")) or "") if kind == PERSON else ""
+        words = strip_prompt_prefix(get_string(bubble.get("text")) or "") if kind == PERSON else ""
         if words.strip():
             yield self._found(number, named, {**around, "text": words, "requestId": bubble.get("requestId")})
         elif made.get("name") or made.get("toolCallId"):
@@ -105,11 +105,11 @@ class ConversationState:
     def _called(
         self, number: int, named: str, around: dict[str, Json], made: Fields, row: Fields
     ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        name, call = string(made.get("name")), string(made.get("toolCallId"))
+        name, call = get_string(made.get("name")), get_string(made.get("toolCallId"))
         if not name or not call:
             yield LineProblem(number, f"a call without an id or a name in message '{named[:100]}'")
             return
-        if string(made.get("status")) in UNDER_WAY:
+        if get_string(made.get("status")) in UNDER_WAY:
             yield SkippedLine("call under way", True)
             return
         slim = {key: made[key] for key in KEPT_OF_CALL if made.get(key) not in (None, "")}
@@ -140,11 +140,14 @@ class ConversationState:
 
     def _line(self, number: int, value: Fields) -> TranscriptLine | SkippedLine | LineProblem:
         content = fields(value.get("message")).get("content")
-        role, blocks = string(value.get("role")), [{"text": content}] if isinstance(content, str) else items(content)
+        role, blocks = (
+            get_string(value.get("role")),
+            [{"text": content}] if isinstance(content, str) else items(content),
+        )
         if role not in ("user", "assistant"):
-            kind = string(value.get("type")) or role or "(no type)"
-            return SkippedLine(kind, kind in ENDS, string(value.get("version")))
-        said = "\n".join(string(fields(block).get("text")) or "" for block in blocks)
+            kind = get_string(value.get("type")) or role or "(no type)"
+            return SkippedLine(kind, kind in ENDS, get_string(value.get("version")))
+        said = "\n".join(get_string(fields(block).get("text")) or "" for block in blocks)
         if role == "user":
             return self._typed(number, said)
         uses = [dict(block) for block in map(fields, blocks) if block.get("type") == "tool_use" and block.get("name")]
@@ -160,7 +163,7 @@ class ConversationState:
         if moment is not None:
             self.at_ns = _ns(moment) or self.at_ns
         found = _QUERY.search(said)
-        words = found[1] if found else "" if "<user_query>" in said else typed(said)
+        words = found[1] if found else "" if "<user_query>" in said else strip_prompt_prefix(said)
         if self.subagent is not None or not words.strip():
             return SkippedLine("user", True)
         self.at_ns += MS
@@ -202,18 +205,18 @@ class ConversationState:
     def _found(
         self, number: int, bubble: str, payload: dict[str, Json], calls: list[dict[str, Json]] | None = None
     ) -> TranscriptLine:
-        told = [called_of(payload, made) for made in calls_in(payload)]
+        told = [read_cursor_call(payload, made) for made in calls_in(payload)]
         parts = [self.session, self.subagent or "", bubble or f"{self.file.suffix}:{number}"]
         return TranscriptLine(
             line=number,
-            id=named(":".join(parts)),
+            id=make_valid_id(":".join(parts)),
             session=self.session,
             at=text_from(self.at_ns),
             payload=payload,
             version=self.version,
             cwd=self.folder,
             calls=calls or [],
-            edits=tuple(ChangedFile(name, self.folder) for one in told for name in edited(one)),
+            edits=tuple(ChangedFile(name, self.folder) for one in told for name in list_edited_files(one)),
             commits=tuple(dict.fromkeys(sha for one in told for sha in commits_of(one))),
             subagent=self.subagent,
             parent_call=self._parent(),
@@ -237,10 +240,10 @@ class ConversationState:
 
 
 def _made(call: str, name: str) -> dict[str, Json]:
-    return {"id": named(call), "name": named(name) if not name.isprintable() else name[:200]}
+    return {"id": make_valid_id(call), "name": make_valid_id(name) if not name.isprintable() else name[:200]}
 
 
-def named(name: str) -> str:
+def make_valid_id(name: str) -> str:
     """A name as ids may be; a longer or odder one by its hash."""
     if _ID.fullmatch(name):
         return name

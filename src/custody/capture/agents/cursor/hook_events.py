@@ -28,9 +28,9 @@ from custody.capture.agents.cursor.tool_calls import (
     pieces_of,
 )
 from custody.capture.hook.call_match import OWN, UNNAMED, call_name
-from custody.capture.hook_event import ObservedHookEvent, located, views_by
+from custody.capture.hook_event import ObservedHookEvent, locate_repo_path, views_by
 from custody.capture.tool_use import FileEffect, SourceUse, source_reads, text_id, to_edit, use_views
-from custody.capture.typed_field import Fields, fields, items, string, text
+from custody.capture.typed_field import Fields, fields, get_string, items, text
 from custody.core.ids import CallId, PromptId
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
@@ -62,11 +62,11 @@ class _CursorEvent(ObservedHookEvent):
         named = event.call or own
         self.call = None if named is None else CallId(named)
         self.model = model_of(said.get("model")) or model_of(said.get("model_id"))
-        self.tool = string(said.get("tool_name")) or ""
+        self.tool = get_string(said.get("tool_name")) or ""
         # A subagent has a conversation of its own; the hook says whose it is.
-        conversation = string(said.get("conversation_id"))
+        conversation = get_string(said.get("conversation_id"))
         self.subagent = conversation if conversation and conversation != session else None
-        turn = string(said.get("generation_id"))
+        turn = get_string(said.get("generation_id"))
         self.prompt = PromptId(turn) if turn and self.subagent is None else None
 
     @property
@@ -76,11 +76,11 @@ class _CursorEvent(ObservedHookEvent):
 
     def path(self, named: object) -> RepoPath | None:
         """A path of the repository; None for one outside it, or that is no path."""
-        name, roots = string(named), items(self.fields.get("workspace_roots"))
-        root = string(roots[0]) if roots and string(self.fields.get("cwd")) is None else None
+        name, roots = get_string(named), items(self.fields.get("workspace_roots"))
+        root = get_string(roots[0]) if roots and get_string(self.fields.get("cwd")) is None else None
         if name is not None and root is not None and name.startswith(root.rstrip("/") + "/"):
             name = posixpath.relpath(name, root)  # the hook knows where that folder really is
-        return located(self.event, name)
+        return locate_repo_path(self.event, name)
 
 
 def _session(seen: _CursorEvent) -> Iterator[View]:
@@ -103,20 +103,20 @@ def _prompt(seen: _CursorEvent) -> Iterator[View]:
         yield Prompt(seen.agent, seen.session, seen.prompt or PromptId(seen.event.id), seen.at_ns, asked)
 
 
-def _begun(seen: _CursorEvent) -> Iterator[View]:
+def _make_call_start(seen: _CursorEvent) -> Iterator[View]:
     if seen.call is not None:
         yield _call(seen, seen.call, CallStatus.RUNNING)
 
 
 def _ended(seen: _CursorEvent) -> Iterator[View]:
-    yield from _told(seen, failed=False)
+    yield from _make_call_views(seen, failed=False)
 
 
 def _failed(seen: _CursorEvent) -> Iterator[View]:
-    yield from _told(seen, failed=True)
+    yield from _make_call_views(seen, failed=True)
 
 
-def _told(seen: _CursorEvent, *, failed: bool) -> Iterator[View]:
+def _make_call_views(seen: _CursorEvent, *, failed: bool) -> Iterator[View]:
     if seen.call is None:
         return
     said = seen.fields
@@ -147,7 +147,7 @@ def _shell_ended(seen: _CursorEvent) -> Iterator[View]:
     status = CallStatus.OK if seen.alone else CallStatus.RUNNING
     yield _call(seen, seen.call, status, SHELL_NAME, seen.fields)
     if seen.alone:
-        answer = answer_of(string(seen.fields.get("output")))
+        answer = answer_of(get_string(seen.fields.get("output")))
         called = CursorCall(tool=SHELL, given=fields(seen.fields), answer=answer)
         yield from _effects(seen, seen.call, called, called)
 
@@ -178,7 +178,7 @@ def _edited(seen: _CursorEvent) -> Iterator[View]:
 
 def _completed(path: str, edit: Fields) -> Iterator[FileEffect]:
     """A completion with the rest of the line that it stands in, where that is told: alone it may be half a word."""
-    old, new, line = (string(edit.get(name)) for name in ("old_string", "new_string", "old_line"))
+    old, new, line = (get_string(edit.get(name)) for name in ("old_string", "new_string", "old_line"))
     if not new or old == new:
         return
     start, end = (fields(edit.get("range")).get(name) for name in ("start_column", "end_column"))
@@ -190,7 +190,7 @@ def _completed(path: str, edit: Fields) -> Iterator[FileEffect]:
 
 def _lines(edit: Fields) -> tuple[Lines, ...]:
     """Where a completion stands, where that is told: it begins where what it replaced began."""
-    first, new = fields(edit.get("range")).get("start_line_number"), string(edit.get("new_string"))
+    first, new = fields(edit.get("range")).get("start_line_number"), get_string(edit.get("new_string"))
     if not isinstance(first, int) or isinstance(first, bool) or not 0 < first < LINE_MAX or new is None:
         return ()
     return (Lines(first, first + new.rstrip("\n").count("\n")),)
@@ -198,7 +198,7 @@ def _lines(edit: Fields) -> tuple[Lines, ...]:
 
 def _subagent(status: CallStatus) -> Callable[[_CursorEvent], Iterator[View]]:
     def read(seen: _CursorEvent) -> Iterator[View]:
-        named = string(seen.fields.get("tool_call_id")) or string(seen.fields.get("subagent_id"))
+        named = get_string(seen.fields.get("tool_call_id")) or get_string(seen.fields.get("subagent_id"))
         if named:
             wrong = status is CallStatus.OK and seen.fields.get("status") not in (None, "completed")
             call = _call(seen, CallId(call_name(named)), CallStatus.FAILED if wrong else status, TASK_NAME, seen.fields)
@@ -233,7 +233,7 @@ EVENTS: Mapping[str, Callable[[_CursorEvent], Iterator[View]]] = MappingProxyTyp
         "sessionStart": _session,
         "sessionEnd": _session_end,
         "beforeSubmitPrompt": _prompt,
-        "preToolUse": _begun,
+        "preToolUse": _make_call_start,
         "postToolUse": _ended,
         "postToolUseFailure": _failed,
         "beforeShellExecution": _shell_begun,

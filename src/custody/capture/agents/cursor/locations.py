@@ -18,10 +18,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from custody.capture.agents.cursor.tool_calls import FILE, json_in, model_of
-from custody.capture.database_rows import Database, DatabaseRow, RowSelection, is_database, line_of, opened
-from custody.capture.file_probe import object_said, small_file
+from custody.capture.database_rows import Database, DatabaseRow, RowSelection, is_database, line_of, open_agent_database
+from custody.capture.file_probe import read_json_object, small_file
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, files_below
-from custody.capture.typed_field import Fields, fields, items, string
+from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.wire.canonical import Json, dump
 
 DATABASE = "state.vscdb"
@@ -75,7 +75,7 @@ def files_at(place: Path) -> list[Path]:
     return sorted(kept, key=lambda file: file.name != DATABASE)
 
 
-def of_trees(home: Path, trees: Sequence[str]) -> list[Path]:
+def find_conversations(home: Path, trees: Sequence[str]) -> list[Path]:
     """The conversations in one of these work trees, or below it, that the database and the transcripts have."""
     roots = {root.rstrip("/") for tree in trees for root in (tree, os.path.realpath(tree))}
     users = [home.parent / name for name in USER_FOLDERS]
@@ -103,7 +103,7 @@ def _conversations(user: Path, roots: set[str]) -> list[Path]:
         return []
     elsewhere = _by_workspace(user, roots)
     try:
-        with opened(file) as database:
+        with open_agent_database(file) as database:
             kept = _all(database)
     except OSError:
         return [file / UNREAD]
@@ -117,15 +117,15 @@ def _by_workspace(user: Path, roots: set[str]) -> set[str]:
     found: set[str] = set()
     for file in sorted(user.glob("workspaceStorage/*/workspace.json")):
         database = file.with_name(DATABASE)
-        if not _is_in(_path(object_said(small_file(file)).get("folder")), roots) or not is_database(database):
+        if not _is_in(_path(read_json_object(small_file(file)).get("folder")), roots) or not is_database(database):
             continue
         try:
-            with opened(database) as workspace:
+            with open_agent_database(database) as workspace:
                 listed = RowSelection(
                     table=ITEMS, columns=("key", "value"), where="key = ?", values=("composer.composerData",), key="key"
                 )
                 for row in workspace.rows(listed):
-                    said = fields(json_in(string(row.values.get("value")) or ""))
+                    said = fields(json_in(get_string(row.values.get("value")) or ""))
                     found |= {str(fields(one).get("composerId")) for one in items(said.get("allComposers"))}
         except OSError:
             continue  # a workspace's own list is only one way to know
@@ -136,7 +136,7 @@ def rows_of(file: Path) -> Iterator[FileLine]:
     """The lines of all conversations of a database, or of the one that is named."""
     path, wanted = (file, None) if is_database(file) else (file.parent, file.name)
     number = count(1)
-    with opened(path) as database:
+    with open_agent_database(path) as database:
         kept = _all(database) if wanted in (None, UNREAD) else _named(database, wanted)
         if wanted == UNREAD:
             raise OSError(errno.EAGAIN, "it could not be read a moment ago: import again", str(path))
@@ -147,7 +147,7 @@ def rows_of(file: Path) -> Iterator[FileLine]:
 
 def _all(database: Database) -> list[ConversationInfo]:
     """Every conversation, and for each whose subagent it is."""
-    kept = [_kept(key, said) for key, said in _values(database, *_span(COMPOSER))]
+    kept = [_read_conversation_info(key, said) for key, said in _values(database, *_span(COMPOSER))]
     parents = {one.id: one.parent for one in kept}
     return [replace(one, root=_root(one.id, parents.get)) for one in kept]
 
@@ -159,7 +159,9 @@ def _named(database: Database, wanted: str) -> list[ConversationInfo]:
     def parent(name: str) -> str | None:
         if name not in found:
             key = COMPOSER + name
-            found[name] = next((_kept(key, said) for _, said in _values(database, key, f"{key}\0")), None)
+            found[name] = next(
+                (_read_conversation_info(key, said) for _, said in _values(database, key, f"{key}\0")), None
+            )
         kept = found[name]
         return None if kept is None else kept.parent
 
@@ -177,7 +179,7 @@ def _root(named: str, parent_of: Callable[[str], str | None]) -> str:
     return named
 
 
-def _kept(key: str, said: Fields) -> ConversationInfo:
+def _read_conversation_info(key: str, said: Fields) -> ConversationInfo:
     above = fields(said.get("subagentInfo"))
     place = fields(said.get("workspaceIdentifier"))
     uri = fields(place.get("uri"))
@@ -188,8 +190,8 @@ def _kept(key: str, said: Fields) -> ConversationInfo:
     return ConversationInfo(
         id=key.removeprefix(COMPOSER),
         folder=next((path for path in map(_path, folders) if path), None),
-        parent=string(above.get("parentComposerId")) or None,
-        call=string(above.get("toolCallId")) or None,
+        parent=get_string(above.get("parentComposerId")) or None,
+        call=get_string(above.get("toolCallId")) or None,
         model=model_of(fields(said.get("modelConfig")).get("modelName")),
         created=_number(said.get("createdAt")),
         version=version if isinstance(version, int) and not isinstance(version, bool) else None,
@@ -210,7 +212,7 @@ def _bubbles(database: Database, kept: ConversationInfo, number: Iterator[int]) 
         for row in database.rows(one):
             yield _bubble(database, name, row, next(number))
     for said in kept.inline:
-        own = string(said.get("bubbleId"))
+        own = get_string(said.get("bubbleId"))
         if own is not None and own not in known:
             yield _line(next(number), own, dict(said))
 
@@ -218,7 +220,7 @@ def _bubbles(database: Database, kept: ConversationInfo, number: Iterator[int]) 
 def _bubble(database: Database, name: str, row: DatabaseRow, number: int) -> FileLine:
     if row.size > LINE_BYTES_MAX:
         return line_of(number, "bubble", row)
-    said = string(row.values.get("value")) or ""
+    said = get_string(row.values.get("value")) or ""
     value = json_in(said)
     if not isinstance(value, dict):
         return _line(number, name, said)
@@ -237,12 +239,12 @@ def _contents(database: Database, bubble: Fields) -> dict[str, Json]:
     result = fields(json_in(told) if isinstance(told, str) else told)
     found: dict[str, Json] = {}
     for name in ("before", "after"):
-        key = string(result.get(f"{name}ContentId"))
+        key = get_string(result.get(f"{name}ContentId"))
         if key is None or not key.startswith(CONTENT):
             continue
         one = RowSelection(table=TABLE, columns=("key", "value"), where="key = ?", values=(key,), key="key")
         for row in database.rows(one):
-            found[name] = string(row.values.get("value"))
+            found[name] = get_string(row.values.get("value"))
     return found
 
 
@@ -251,7 +253,7 @@ def _values(database: Database, start: str, end: str) -> Iterator[tuple[str, Fie
         table=TABLE, columns=("key", "value"), where="key >= ? AND key < ?", values=(start, end), key="key"
     )
     for row in database.rows(wanted):
-        key, said = string(row.values.get("key")), json_in(string(row.values.get("value")) or "")
+        key, said = get_string(row.values.get("key")), json_in(get_string(row.values.get("value")) or "")
         if key is not None and isinstance(said, dict):
             yield key, said
 
@@ -265,7 +267,7 @@ def _span(start: str) -> tuple[str, str]:
 
 
 def _path(said: object) -> str | None:
-    named = string(said)
+    named = get_string(said)
     return named if named is None or not named.startswith(FILE) else unquote(named.removeprefix(FILE))
 
 

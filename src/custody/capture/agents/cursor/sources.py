@@ -7,7 +7,7 @@ from types import MappingProxyType
 from custody.capture.agents.cursor.tool_calls import FETCH, GREP, READ, SEARCH, SHELL, CursorCall, json_in, path_in
 from custody.capture.source_use import as_printed, command_uses, file_use, match_uses, search_uses, server_uses
 from custody.capture.tool_use import SourceUse
-from custody.capture.typed_field import Fields, fields, items, string, text
+from custody.capture.typed_field import Fields, fields, get_string, items, text
 
 SERVERS = ("MCP:", "mcp-", "mcp_")
 """How the names of servers' tools begin: in hooks, and in the database."""
@@ -33,7 +33,7 @@ def _served(called: CursorCall, tool: str, given: Fields) -> Iterator[SourceUse 
 
 
 def _shell(called: CursorCall) -> Iterator[SourceUse]:
-    command, words = string(called.given.get("command")), called.answer.words
+    command, words = get_string(called.given.get("command")), called.answer.words
     yield from command_uses(command, words, failed=called.failed, error=words)
 
 
@@ -49,7 +49,7 @@ def _page(called: CursorCall) -> Iterator[SourceUse | None]:
 
 
 def _search(called: CursorCall) -> Iterator[SourceUse | None]:
-    told = _told(called)
+    told = _read_output(called)
     hits = items(told.get("references")) or items(told.get("results"))
     if hits:
         yield from search_uses([fields(hit) for hit in hits], called.answer.words, failed=called.failed)
@@ -58,21 +58,21 @@ def _search(called: CursorCall) -> Iterator[SourceUse | None]:
 
 
 def _grep(called: CursorCall) -> Iterator[SourceUse | None]:
-    shown = as_printed(_matched(_told(called))) or called.answer.words
-    yield from match_uses(shown, string(called.given.get("path")), failed=called.failed)
+    shown = as_printed(_matched(_read_output(called))) or called.answer.words
+    yield from match_uses(shown, get_string(called.given.get("path")), failed=called.failed)
 
 
 def _matched(told: Fields) -> Iterator[str]:
     """The files of which the database keeps lines that a search showed, by the folders that were open."""
     for root, found in fields(fields(told.get("success")).get("workspaceResults")).items():
         for hit in map(fields, items(fields(fields(found).get("content")).get("matches"))):
-            name = string(hit.get("file"))
+            name = get_string(hit.get("file"))
             if name is not None:
                 yield posixpath.normpath(posixpath.join(root, name))
 
 
-def _told(called: CursorCall) -> Fields:
-    return called.told if isinstance(called.told, dict) else fields(json_in(string(called.told) or ""))
+def _read_output(called: CursorCall) -> Fields:
+    return called.told if isinstance(called.told, dict) else fields(json_in(get_string(called.told) or ""))
 
 
 SOURCES: Mapping[str, Callable[[CursorCall], Iterator[SourceUse | None]]] = MappingProxyType(

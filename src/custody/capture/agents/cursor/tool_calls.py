@@ -14,11 +14,11 @@ from urllib.parse import unquote
 from msgspec import Struct
 from msgspec.structs import replace
 
-from custody.capture.command_facts import ToolOutput, add_git_facts, commits_in, written_by
+from custody.capture.command_facts import ToolOutput, add_git_facts, commits_in, find_written_files
 from custody.capture.patch import changes_in, effects_of
 from custody.capture.shell import Write
 from custody.capture.tool_use import FileEffect, ToolUse
-from custody.capture.typed_field import Fields, fields, items, string, text
+from custody.capture.typed_field import Fields, fields, get_string, items, text
 from custody.core.errors import InputError
 from custody.core.views import Text
 from custody.core.wire.canonical import Json, parse
@@ -88,15 +88,17 @@ def kind_of(tool: str) -> str | None:
 
 def model_of(said: object) -> str | None:
     """The name of a model; None where it is not told which."""
-    named = string(said)
+    named = get_string(said)
     return None if named is None or named.strip().lower() in UNKNOWN_MODELS else named
 
 
-def typed(said: str) -> str:
+def strip_prompt_prefix(said: str) -> str:
     r"""What a person typed of a prompt: what Cursor put before it is left out, and nothing is left of its own messages.
 
-    >>> typed("<timestamp>Monday, Jun 8, 2026, 11:48 PM (UTC-7)</timestamp>\nmake it so"), typed("make it so")
-    ('make it so', 'make it so')
+    >>> strip_prompt_prefix("<timestamp>Monday, Jun 8, 2026, 11:48 PM (UTC-7)</timestamp>\nmake it so")
+    'make it so'
+    >>> strip_prompt_prefix("make it so")
+    'make it so'
     """
     rest = _own(said)
     return "" if rest.startswith(_NOTICE) else rest
@@ -134,7 +136,7 @@ def answer_of(said: object) -> ToolOutput:
     """
     value = json_in(said) if isinstance(said, str) else said
     if not isinstance(value, dict):
-        return ToolOutput(string(said) or "")
+        return ToolOutput(get_string(said) or "")
     words = next((value[name] for name in WORDS if isinstance(value.get(name), str)), "")
     code = value.get("exitCode", value.get("exit_code"))
     return ToolOutput(words, code if isinstance(code, int) and not isinstance(code, bool) else None)
@@ -157,7 +159,7 @@ def json_in(said: str) -> Json:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def edited(called: CursorCall) -> list[str]:
+def list_edited_files(called: CursorCall) -> list[str]:
     """The files that the call changed, as written."""
     if called.failed:
         return []
@@ -211,18 +213,18 @@ def pieces_of(path: str, said: list[Any]) -> Iterator[FileEffect]:
 
 def writes_of(called: CursorCall) -> tuple[Write, ...]:
     """What a command wrote by its own text; snapshots taken around it say more."""
-    command = string(called.given.get("command"))
+    command = get_string(called.given.get("command"))
     behind = called.given.get("is_background") is True or called.given.get("isBackground") is True
     if called.kind != SHELL or called.failed or behind:
         return ()
     folder = next((called.given[key] for key in ("working_directory", "cwd") if called.given.get(key)), "")
-    return written_by(command, called.answer, folder if isinstance(folder, str) else "")
+    return find_written_files(command, called.answer, folder if isinstance(folder, str) else "")
 
 
 def commits_of(called: CursorCall) -> tuple[str, ...]:
     """The commits that a command made, as git's own words name them."""
     ran = called.kind == SHELL and not called.failed
-    return tuple(commits_in(string(called.given.get("command")), called.answer)) if ran else ()
+    return tuple(commits_in(get_string(called.given.get("command")), called.answer)) if ran else ()
 
 
 # --- the whole call ---------------------------------------------------------------------------------------------------
@@ -230,6 +232,6 @@ def commits_of(called: CursorCall) -> tuple[str, ...]:
 
 def add_effects(use: ToolUse, called: CursorCall) -> ToolUse:
     """The call with what it changed and did in git."""
-    command = string(called.given.get("command")) if called.kind == SHELL else None
+    command = get_string(called.given.get("command")) if called.kind == SHELL else None
     answer = replace(called.answer, code=1) if called.failed else called.answer
     return add_git_facts(replace(use, changes=tuple(changes_of(called))), command, answer)

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from custody.capture.agents.cursor.conversation_reader import ConversationState, named
-from custody.capture.agents.cursor.locations import files_at, home_of, of_trees, rows_of
+from custody.capture.agents.cursor.conversation_reader import ConversationState, make_valid_id
+from custody.capture.agents.cursor.locations import files_at, find_conversations, home_of, rows_of
 from custody.capture.agents.cursor.tool_calls import EDITING, kind_of
 from custody.capture.agents.cursor.views import CURSOR, views_of
 from custody.capture.database_rows import is_database
 from custody.capture.line_reader import FileLine
 from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine, object_in
-from custody.capture.typed_field import fields, string
+from custody.capture.typed_field import fields, get_string
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
 from custody.core.views import View
 from custody.core.wire.canonical import Json, parse
 from custody.core.wire.event import TranscriptEvent
-from custody.core.wire.excerpt import cut
+from custody.core.wire.excerpt import excerpt_long_texts
 
 TEXT = ".txt"
 
@@ -38,7 +38,7 @@ class CursorTranscripts:
 
     def of_trees(self, home: Path, trees: Sequence[str]) -> list[Path]:
         """The conversations that say that they were in one of these work trees."""
-        return of_trees(home, trees)
+        return find_conversations(home, trees)
 
     def files(self, place: Path) -> list[Path]:
         """The databases and transcripts at or below ``place``."""
@@ -66,8 +66,8 @@ class CursorTranscripts:
         first = islice(lines, 1) if is_database(file.parent) else lines
         for line in first if _is_in_database(file) else ():
             row = object_in(line) if b'"composer"' in line.data else None
-            if isinstance(row, dict) and row.get("table") == "composer" and string(row.get("call")):
-                yield SubagentLaunch(str(row.get("root")), str(row.get("id")), named(str(row["call"])))
+            if isinstance(row, dict) and row.get("table") == "composer" and get_string(row.get("call")):
+                yield SubagentLaunch(str(row.get("root")), str(row.get("id")), make_valid_id(str(row["call"])))
 
     def read(
         self, file: Path, lines: Iterable[FileLine], starts: Starts
@@ -85,7 +85,7 @@ class CursorTranscripts:
         made = payload.get("toolFormerData") if isinstance(payload, dict) else None
         if not isinstance(payload, dict) or not isinstance(made, dict) or "result" not in made:
             return event
-        if kind_of(string(made.get("name")) or "") in EDITING:
+        if kind_of(get_string(made.get("name")) or "") in EDITING:
             return event
         return {**event, "payload": {**payload, "toolFormerData": {**made, "result": _cut(made["result"])}}}
 
@@ -104,6 +104,6 @@ def _cut(result: Json) -> Json:
         try:
             value = parse(result.encode("utf-8", "surrogatepass"))
         except InputError:
-            return cut(result)
-        return cut(value) if isinstance(value, dict) else cut(result)
-    return cut(result)
+            return excerpt_long_texts(result)
+        return excerpt_long_texts(value) if isinstance(value, dict) else excerpt_long_texts(result)
+    return excerpt_long_texts(result)

@@ -8,7 +8,7 @@ from custody.capture.agents.cursor.sources import opened
 from custody.capture.agents.cursor.tool_calls import CursorCall, add_effects, answer_of, given_of, model_of, writes_of
 from custody.capture.tool_use import use_views
 from custody.capture.transcript_event import session_of, use_of
-from custody.capture.typed_field import Fields, fields, items, string, text
+from custody.capture.typed_field import Fields, fields, get_string, items, text
 from custody.core.ids import AgentName, CallId, PromptId, SessionId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
 from custody.core.wire.event import CallReference, TranscriptEvent
@@ -35,13 +35,13 @@ def calls_in(payload: Fields) -> list[Fields]:
     return [made] if made else [fields(one) for one in items(payload.get("calls"))]
 
 
-def called_of(payload: Fields, call: Fields) -> CursorCall:
+def read_cursor_call(payload: Fields, call: Fields) -> CursorCall:
     """A call as its tools are read."""
     told = call.get("result")
     answer = answer_of(told)
     given, patch = given_of(call.get("input")) if "input" in call else given_of(call.get("rawArgs"), call.get("params"))
     return CursorCall(
-        tool=string(call.get("name")) or "",
+        tool=get_string(call.get("name")) or "",
         given=given,
         patch=patch,
         answer=answer,
@@ -57,7 +57,7 @@ def _prompt(event: TranscriptEvent, said: Fields) -> Iterator[View]:
     if event.subagent is not None or asked is None:
         return
     # A hook names a prompt by the request that it began.
-    named = PromptId(string(said.get("requestId")) or event.id)
+    named = PromptId(get_string(said.get("requestId")) or event.id)
     yield Prompt(AgentName(event.agent), SessionId(event.session), named, ns_from(event.at), asked)
 
 
@@ -67,7 +67,7 @@ def _calls(event: TranscriptEvent, said: Fields) -> Iterator[View]:
 
 
 def _call(event: TranscriptEvent, said: Fields, call: Fields, made: CallReference) -> Iterator[View]:
-    called, status = called_of(said, call), _status(said, call)
+    called, status = read_cursor_call(said, call), _status(said, call)
     if status is CallStatus.OK and called.answer.failed:
         status = CallStatus.FAILED
     use = replace(use_of(event, made), opened=tuple(opened(called)), writes=writes_of(called))
@@ -92,10 +92,10 @@ def _status(payload: Fields, call: Fields) -> CallStatus:
     """How a call ended; a transcript's line does not say it. Of a refused one the database says both."""
     if "toolFormerData" not in payload:
         return CallStatus.RUNNING
-    words = {string(call.get("status")), string(call.get("userDecision"))}
-    words.add(string(fields(call.get("additionalData")).get("status")))
+    words = {get_string(call.get("status")), get_string(call.get("userDecision"))}
+    words.add(get_string(fields(call.get("additionalData")).get("status")))
     told = call.get("result")
     refused = fields(given_of(told)[0]).get("rejected") is True
     if refused or words & GIVEN_UP:
         return CallStatus.ABANDONED
-    return CallStatus.OK if string(call.get("status")) in DONE else CallStatus.FAILED
+    return CallStatus.OK if get_string(call.get("status")) in DONE else CallStatus.FAILED

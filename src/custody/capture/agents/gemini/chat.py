@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Literal
 
 from custody.capture.agents.gemini.locations import CHATS, root_above, root_of
-from custody.capture.agents.gemini.tool_calls import EDITING, commits_said, model_named
+from custody.capture.agents.gemini.tool_calls import EDITING, model_named, read_commit_names
 from custody.capture.agents.gemini.views import calls_in, named_use, names_changed, names_in
-from custody.capture.hook.call_name import call_of, words_of
+from custody.capture.hook.call_name import call_of, extract_result_text
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
-from custody.capture.typed_field import Fields, fields, items, string
+from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, parse
 from custody.core.wire.time import ns_from, text_from
@@ -131,13 +131,13 @@ class ChatState:
         elif isinstance(value.get("sessionId"), str):
             yield from self._metadata(number, "session", value)
         else:
-            yield SkippedLine(string(value.get("type")) or "(no type)", False)
+            yield SkippedLine(get_string(value.get("type")) or "(no type)", False)
 
     def _metadata(
         self, number: int, kind: str, said: Mapping[str, Json]
     ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         self._about(said)
-        yield SkippedLine(kind, True, string(said.get("version")))
+        yield SkippedLine(kind, True, get_string(said.get("version")))
         for message in items(said.get("messages")):
             if isinstance(message, dict) and isinstance(message.get("id"), str):
                 yield from self._message(number, message)
@@ -146,10 +146,10 @@ class ChatState:
 
     def _about(self, said: Fields) -> None:
         """Take up what the chat says of itself."""
-        self.hash = string(said.get("projectHash")) or self.hash
+        self.hash = get_string(said.get("projectHash")) or self.hash
         if self.root is None and self.hash is not None:
             self.root = self.roots.get(self.hash)
-        named = string(said.get("sessionId"))
+        named = get_string(said.get("sessionId"))
         if said.get("kind") == "subagent" and named is not None:
             self.subagent = named
         if named is None or not _ID.fullmatch(named):
@@ -163,7 +163,7 @@ class ChatState:
             self.session = next((session for session, agent in self.starts if agent == self.subagent), named)
 
     def _message(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        kind = string(value.get("type")) or "(no type)"
+        kind = get_string(value.get("type")) or "(no type)"
         if kind not in KEPT:
             yield SkippedLine(kind, kind in PASSED_OVER)
             return
@@ -174,7 +174,7 @@ class ChatState:
         yield from found or (SkippedLine(kind, True),)
 
     def _moment(self, number: int, said: object) -> LineProblem | None:
-        moment = string(said)
+        moment = get_string(said)
         if moment is None:
             return None
         try:
@@ -187,7 +187,7 @@ class ChatState:
     def _said(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine]:
         """The message itself, where it has words that were not kept yet."""
         named = self._named(value)
-        if named in self.done or not words_of(value.get("content")).strip():
+        if named in self.done or not extract_result_text(value.get("content")).strip():
             return
         self.done.add(named)
         slim = {key: item for key, item in value.items() if key not in LEFT_OUT}
@@ -207,12 +207,12 @@ class ChatState:
         """The calls of a message that have ended and were not kept yet."""
         around: dict[str, Json] = {key: value[key] for key in ("id", "type", "timestamp", "model") if key in value}
         for call in items(value.get("toolCalls")):
-            name, call_id = string(fields(call).get("name")), string(fields(call).get("id"))
+            name, call_id = get_string(fields(call).get("name")), get_string(fields(call).get("id"))
             if not isinstance(call, dict) or not name or not call_id:
                 yield LineProblem(number, "a call without an id or a name")
                 continue
             named = self._named(value, call_id)
-            if string(call.get("status")) in UNDER_WAY or named in self.done:
+            if get_string(call.get("status")) in UNDER_WAY or named in self.done:
                 continue
             self.done.add(named)
             trouble = self._moment(number, call.get("timestamp"))
@@ -234,7 +234,7 @@ class ChatState:
             cwd=self.root,
             calls=[made],
             edits=tuple(ChangedFile(name, self.root) for name in files),
-            commits=commits_said(named_use(call)),
+            commits=read_commit_names(named_use(call)),
             subagent=self.subagent,
             parent_call=self._parent(),
             opens=self._opens(value),
@@ -277,7 +277,7 @@ def _slim(call: Mapping[str, Json]) -> dict[str, Json]:
         if kept.get("result"):
             kept.pop("resultDisplay", None)
         return kept
-    told = string(call.get("name")) in EDITING and "newContent" in display
+    told = get_string(call.get("name")) in EDITING and "newContent" in display
     if told:
         kept.pop("result", None)
     twice = ("fileDiff",) if told else ("payload",)

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from custody.capture.agents.gemini.sources import SERVERS
 from custody.capture.agents.gemini.tool_calls import add_effects, model_named
-from custody.capture.hook.call_name import call_of, words_of
+from custody.capture.hook.call_name import call_of, extract_result_text
 from custody.capture.hook_event import ObservedHookEvent, prompt_id, views_by
 from custody.capture.tool_use import use_views
-from custody.capture.typed_field import Fields, fields, string, text
+from custody.capture.typed_field import Fields, fields, get_string, text
 from custody.core.ids import CallId, PromptId
 from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
 from custody.core.wire.event import HookEvent
@@ -59,7 +59,7 @@ def _prompt(seen: _GeminiHookEvent) -> Iterator[View]:
 
 def _call(seen: _GeminiHookEvent) -> Iterator[View]:
     said = seen.said
-    tool, given, answer = string(said.get("tool_name")), said.get("tool_input"), fields(said.get("tool_response"))
+    tool, given, answer = get_string(said.get("tool_name")), said.get("tool_input"), fields(said.get("tool_response"))
     if not tool:
         return
     failed = bool(answer.get("error"))
@@ -80,7 +80,7 @@ def _call(seen: _GeminiHookEvent) -> Iterator[View]:
         seen.use(call, f"{SERVERS}{tool}" if served else tool),
         input=fields(given),
         response=fields(answer.get("returnDisplay")),
-        words=words_of(answer.get("llmContent")) or words_of(answer.get("error")),
+        words=extract_result_text(answer.get("llmContent")) or extract_result_text(answer.get("error")),
         failed=failed,
     )
     yield from use_views(add_effects(use))

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from custody.capture.file_probe import first_lines, object_said, small_file
+from custody.capture.file_probe import first_lines, read_json_object, small_file
 from custody.capture.line_reader import files_below
-from custody.capture.typed_field import Fields, fields, string
+from custody.capture.typed_field import Fields, fields, get_string
 
 SUFFIXES = (".json", ".jsonl")
 CHATS = "chats"
@@ -59,7 +59,7 @@ def is_opening(data: bytes) -> bool:
     """Whether a line is one of a chat's first: what it says of itself, on one line or over several."""
     if b'"projectHash"' not in data:
         return False
-    said = object_said(data) or object_said(b"{%s}" % data.strip().rstrip(b","))
+    said = read_json_object(data) or read_json_object(b"{%s}" % data.strip().rstrip(b","))
     return isinstance(said.get("projectHash"), str)
 
 
@@ -112,13 +112,13 @@ def root_above(name: str, said: str) -> str | None:
 def _hash_in(file: Path) -> str | None:
     for line in first_lines(file):
         if is_opening(line):
-            said = object_said(line) or object_said(b"{%s}" % line.strip().rstrip(b","))
-            return string(said.get("projectHash"))
+            said = read_json_object(line) or read_json_object(b"{%s}" % line.strip().rstrip(b","))
+            return get_string(said.get("projectHash"))
     return None
 
 
 def _registered(home: Path) -> Fields:
-    return fields(object_said(small_file(home.parent / REGISTRY)).get("projects"))
+    return fields(read_json_object(small_file(home.parent / REGISTRY)).get("projects"))
 
 
 def _is_in(path: str, roots: set[str]) -> bool:

@@ -22,7 +22,7 @@ from custody.capture.source_use import (
     server_uses,
 )
 from custody.capture.tool_use import SourceUse, ToolUse
-from custody.capture.typed_field import fields, items, string, text
+from custody.capture.typed_field import fields, get_string, items, text
 from custody.core.views import Reading
 
 SHELL = "run_shell_command"
@@ -60,7 +60,7 @@ def exit_code(shown: str) -> int:
     return int(codes[-1][:9]) if codes else 0
 
 
-def printed(shown: str) -> str:
+def extract_command_output(shown: str) -> str:
     """What a command printed, without what Gemini CLI says around it."""
     said = shown.removeprefix("<untrusted_context>\n").removesuffix("\n</untrusted_context>")
     start = _OUTPUT.search(said)
@@ -73,12 +73,14 @@ def printed(shown: str) -> str:
 
 def _shell(use: ToolUse) -> Iterator[SourceUse]:
     failed = use.failed or exit_code(use.words) != 0
-    yield from command_uses(string(use.input.get("command")), printed(use.words), failed=failed, error=use.words)
+    yield from command_uses(
+        get_string(use.input.get("command")), extract_command_output(use.words), failed=failed, error=use.words
+    )
 
 
 def _file(use: ToolUse) -> Iterator[SourceUse]:
     given = use.input
-    path = string(given.get("file_path")) or string(given.get("absolute_path")) or string(given.get("path"))
+    path = get_string(given.get("file_path")) or get_string(given.get("absolute_path")) or get_string(given.get("path"))
     shown = use.words.split(DISCOVERED)[0]
     cut = shown.lstrip().startswith(CUT_FILE)
     whole = not cut and all(given.get(key) is None for key in ("start_line", "end_line", "offset", "limit"))
@@ -104,8 +106,8 @@ def _is(whole: str, name: str) -> bool:
 
 def _page(use: ToolUse) -> Iterator[SourceUse]:
     """The pages that the prompt names, summed up by a model; one that is named alone may come as text."""
-    direct = string(use.input.get("url"))
-    asked = [direct] if direct else (string(use.input.get("prompt")) or "").split()
+    direct = get_string(use.input.get("url"))
+    asked = [direct] if direct else (get_string(use.input.get("prompt")) or "").split()
     urls = list(dict.fromkeys(url for url in asked if _WEB.fullmatch(url)))[:LISTED_MAX]
     refused = _REFUSED.match(use.words)
     code = int(refused[1]) if refused else code_in(use.words) if use.failed else None
@@ -126,7 +128,7 @@ def _search(use: ToolUse) -> Iterator[SourceUse | None]:
 
 def _grep(use: ToolUse) -> Iterator[SourceUse | None]:
     matches = islice(map(fields, items(use.response.get("matches"))), MATCHES_MAX)
-    names = (string(match.get("absolutePath")) or string(match.get("filePath")) for match in matches)
+    names = (get_string(match.get("absolutePath")) or get_string(match.get("filePath")) for match in matches)
     yield from match_uses(as_printed(filter(None, names)), failed=use.failed)
 
 

@@ -12,10 +12,10 @@ from itertools import takewhile
 from msgspec.structs import replace
 
 from custody.capture.agents.gemini.sources import SHELL, exit_code, opened
-from custody.capture.command_facts import ToolOutput, written_by
+from custody.capture.command_facts import ToolOutput, find_written_files
 from custody.capture.shell import Write, commands
 from custody.capture.tool_use import FileEffect, ToolUse
-from custody.capture.typed_field import fields, full_sha, model, string, text
+from custody.capture.typed_field import fields, full_sha, get_string, model, text
 from custody.core.views import Text
 from custody.core.wire.event_views import text_view
 
@@ -46,7 +46,7 @@ def edited_path(use: ToolUse) -> str | None:
     """The file that a call of an editing tool names, as written; older displays do not name it."""
     if use.tool not in EDITING:
         return None
-    return string(use.response.get("filePath")) or string(use.input.get("file_path"))
+    return get_string(use.response.get("filePath")) or get_string(use.input.get("file_path"))
 
 
 def _changes(use: ToolUse) -> Iterator[FileEffect]:
@@ -80,7 +80,7 @@ def _proposed(use: ToolUse, before: Text | None, after: Text) -> Text | None:
     if said is None or said.content is None:
         return text_view(old)
     # Accepted in an IDE, changed or not, the proposal is what was accepted: then nobody can tell.
-    made = said.content if use.tool == WRITE else placed(old, said.content, after.content)
+    made = said.content if use.tool == WRITE else place_edit(old, said.content, after.content)
     return None if made == after.content else text_view(made)
 
 
@@ -90,12 +90,12 @@ def _is_changed(use: ToolUse) -> bool:
     return use.input.get("modified_by_user") is True or any(isinstance(n, int) and n > 0 for n in counts)
 
 
-def placed(before: str, piece: str, after: str) -> str:
+def place_edit(before: str, piece: str, after: str) -> str:
     r"""``before`` with the agent's piece where ``after`` differs from it.
 
     When a person changes a replacement, Gemini CLI keeps the piece that was proposed, but not what it was to replace.
 
-    >>> placed("a\nb\nc\n", "B", "a\nB\nmine\nc\n")
+    >>> place_edit("a\nb\nc\n", "B", "a\nB\nmine\nc\n")
     'a\nB\nc\n'
     """
     old, said, new = before.split("\n"), piece.split("\n"), after.split("\n")
@@ -127,13 +127,13 @@ def writes_of(use: ToolUse) -> tuple[Write, ...]:
         return ()
     behind = use.input.get("is_background") is True or BEHIND in use.words
     answer = ToolOutput(use.words, exit_code(use.words), running=behind, refused=use.failed)
-    folder = string(use.input.get("dir_path")) or string(use.input.get("directory")) or ""
-    return written_by(string(use.input.get("command")), answer, folder)
+    folder = get_string(use.input.get("dir_path")) or get_string(use.input.get("directory")) or ""
+    return find_written_files(get_string(use.input.get("command")), answer, folder)
 
 
-def commits_said(use: ToolUse) -> tuple[str, ...]:
+def read_commit_names(use: ToolUse) -> tuple[str, ...]:
     """The commits, mostly abbreviated, that ``git commit`` said it had made."""
-    command = string(use.input.get("command"))
+    command = get_string(use.input.get("command"))
     if use.tool != SHELL or use.failed or command is None or "commit" not in command:
         return ()
     if not any(step.words[:1] == ("git",) and "commit" in step.words for step in commands(command) or ()):
@@ -146,4 +146,4 @@ def known_commits(use: ToolUse, known: Mapping[str, str | None]) -> tuple[str, .
 
     What a command prints can be anything, so an id counts only where the repository has that commit.
     """
-    return tuple(filter(None, (full_sha(known.get(name)) for name in commits_said(use))))
+    return tuple(filter(None, (full_sha(known.get(name)) for name in read_commit_names(use))))

@@ -13,12 +13,12 @@ from custody.capture.agents.gemini.tool_calls import EDITING
 from custody.capture.agents.gemini.views import GEMINI, views_of
 from custody.capture.line_reader import FileLine
 from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine
-from custody.capture.typed_field import fields, items, string
+from custody.capture.typed_field import fields, get_string, items
 from custody.core.ids import AgentName
 from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import TranscriptEvent
-from custody.core.wire.excerpt import cut
+from custody.core.wire.excerpt import excerpt_long_texts
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class GeminiTranscripts:
         for item in ChatState({}, file).all(some):
             if isinstance(item, TranscriptLine):
                 call = next(map(fields, items(item.payload.get("toolCalls"))), {})
-                named = string(call.get("agentId"))
+                named = get_string(call.get("agentId"))
                 if named is not None:
                     yield SubagentLaunch(item.session, named, str(item.calls[0]["id"]))
 
@@ -83,5 +83,5 @@ class GeminiTranscripts:
 def _cut_call(call: Json) -> Json:
     if not isinstance(call, dict):
         return call
-    long = ("result",) if string(call.get("name")) in EDITING else ("result", "resultDisplay")
-    return {**call, **{key: cut(call[key]) for key in long if key in call}}
+    long = ("result",) if get_string(call.get("name")) in EDITING else ("result", "resultDisplay")
+    return {**call, **{key: excerpt_long_texts(call[key]) for key in long if key in call}}

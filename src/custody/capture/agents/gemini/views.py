@@ -6,11 +6,11 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from custody.capture.agents.gemini.tool_calls import add_effects, edited_path, known_commits, model_named, writes_of
-from custody.capture.hook.call_name import words_of
+from custody.capture.hook.call_name import extract_result_text
 from custody.capture.hook_event import prompt_id
 from custody.capture.tool_use import ToolUse, use_views
 from custody.capture.transcript_event import bare_use, session_of, use_of
-from custody.capture.typed_field import Fields, fields, items, string
+from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
 from custody.core.wire.event import CallReference, TranscriptEvent
@@ -35,7 +35,7 @@ NOT_TYPED = (
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one kept message or call gives."""
     line = fields(event.payload)
-    read = MESSAGES.get(string(line.get("type")) or "")
+    read = MESSAGES.get(get_string(line.get("type")) or "")
     opening = (session_of(event, model_named(line.get("model"))),) if event.opens else ()
     return (*opening, *(read(event, line) if read else ()))
 
@@ -44,10 +44,10 @@ def add_call(use: ToolUse, call: Fields) -> ToolUse:
     """A call of a chat as its tools are read."""
     return replace(
         use,
-        tool=string(call.get("name")) or "",
+        tool=get_string(call.get("name")) or "",
         input=fields(call.get("args")),
         response=fields(call.get("resultDisplay")),
-        words=words_of(call.get("result")),
+        words=extract_result_text(call.get("result")),
         failed=call.get("status") != OK,
     )
 
@@ -78,18 +78,18 @@ def names_changed(call: Fields) -> Iterator[str]:
 
 
 def _prompt(event: TranscriptEvent, line: Fields) -> Iterator[View]:
-    said = words_of(line.get("content"))
+    said = extract_result_text(line.get("content"))
     if event.subagent is not None or not said.strip() or said.lstrip().startswith(NOT_TYPED):
         return
     # What a person typed, where files that it names were put into what the model got.
-    typed = words_of(line.get("displayContent")) or said
+    typed = extract_result_text(line.get("displayContent")) or said
     named = prompt_id(_joined(line.get("content")))
     yield Prompt(AgentName(event.agent), SessionId(event.session), named, ns_from(event.at), text_view(typed))
 
 
 def _joined(content: object) -> str:
     """A prompt as hooks tell it: its parts without anything between them."""
-    return "".join(map(words_of, items(content))) or words_of(content)
+    return "".join(map(extract_result_text, items(content))) or extract_result_text(content)
 
 
 def _calls(event: TranscriptEvent, line: Fields) -> Iterator[View]:
@@ -106,7 +106,7 @@ def _call(event: TranscriptEvent, line: Fields, call: Fields, made: CallReferenc
         name=made.name,
         started_ns=at_ns,
         ended_ns=at_ns,
-        status=STATUSES.get(string(call.get("status")) or "", CallStatus.ABANDONED),
+        status=STATUSES.get(get_string(call.get("status")) or "", CallStatus.ABANDONED),
         parent=None if event.parent_call is None else CallId(event.parent_call),
         subagent=event.subagent,
         model=model_named(line.get("model")),

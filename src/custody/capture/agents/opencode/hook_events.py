@@ -17,7 +17,7 @@ from custody.capture.agents.opencode.tool_calls import add_effects
 from custody.capture.agents.opencode.tool_fields import about, status_of
 from custody.capture.hook_event import ObservedHookEvent, views_by
 from custody.capture.tool_use import use_views
-from custody.capture.typed_field import Fields, fields, items, model, string, text
+from custody.capture.typed_field import Fields, fields, get_string, items, model, text
 from custody.core.ids import CallId, PromptId
 from custody.core.views import CallStatus, Prompt, ToolCall, View
 from custody.core.wire.event import HookEvent
@@ -35,8 +35,8 @@ class _OpencodeEvent(ObservedHookEvent):
         super().__init__(event, session)
         self.said = said
         self.model = model(said.get("model"))
-        self.subagent = string(said.get("agent_id"))
-        self.tool = string(said.get("tool_name")) or ""
+        self.subagent = get_string(said.get("agent_id"))
+        self.tool = get_string(said.get("tool_name")) or ""
 
 
 def _session(seen: _OpencodeEvent) -> Iterator[View]:
@@ -51,11 +51,11 @@ def _prompt(seen: _OpencodeEvent) -> Iterator[View]:
     yield seen.begun(seen.model)
     asked = text(seen.said.get("prompt"))
     if asked is not None and asked.content != "":
-        named = string(seen.said.get("prompt_id")) or seen.event.id
+        named = get_string(seen.said.get("prompt_id")) or seen.event.id
         yield Prompt(seen.agent, seen.session, PromptId(named), seen.at_ns, asked)
 
 
-def _begun(seen: _OpencodeEvent) -> Iterator[View]:
+def _make_call_start(seen: _OpencodeEvent) -> Iterator[View]:
     if seen.event.call is not None and seen.tool:
         yield _call(seen, CallId(seen.event.call), CallStatus.RUNNING)
 
@@ -69,15 +69,15 @@ def _ended(seen: _OpencodeEvent) -> Iterator[View]:
         input=fields(seen.said.get("tool_input")),
         response=fields(answer.get("metadata")),
         answer=items(answer.get("content")),
-        words=string(answer.get("output")) or string(answer.get("error")) or "",
+        words=get_string(answer.get("output")) or get_string(answer.get("error")) or "",
         failed=isinstance(answer.get("error"), str),
     )
     yield _call(seen, call, status_of(use))
-    yield from use_views(add_effects(use, seen.event.folder or string(seen.said.get("cwd"))))
+    yield from use_views(add_effects(use, seen.event.folder or get_string(seen.said.get("cwd"))))
 
 
 def _call(seen: _OpencodeEvent, call: CallId, status: CallStatus) -> ToolCall:
-    parent = string(seen.said.get("parent_call")) if seen.subagent is not None else None
+    parent = get_string(seen.said.get("parent_call")) if seen.subagent is not None else None
     return ToolCall(
         agent=seen.agent,
         session=seen.session,
@@ -97,7 +97,7 @@ EVENTS: Mapping[str, Callable[[_OpencodeEvent], Iterator[View]]] = MappingProxyT
     {
         "session.created": _session,
         "chat.message": _prompt,
-        "tool.execute.before": _begun,
+        "tool.execute.before": _make_call_start,
         "tool.execute.after": _ended,
         "message.part.updated": _ended,
     }

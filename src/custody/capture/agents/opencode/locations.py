@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from custody.capture.database_rows import Database, DatabaseRow, RowSelection, is_database, line_of, opened
+from custody.capture.database_rows import Database, DatabaseRow, RowSelection, is_database, line_of, open_agent_database
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, files_below
 from custody.capture.transcripts import LineProblem
-from custody.capture.typed_field import Fields, fields, items, string
+from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, dump, parse
 
@@ -79,7 +79,7 @@ def _is_own(file: Path) -> bool:
     if file.suffix != ".db" or not is_database(file):
         return False
     try:
-        with opened(file) as database:
+        with open_agent_database(file) as database:
             return any({"id", "directory"} <= database.columns(table) for table in TABLES)
     except OSError:
         return file.match(DATABASES)
@@ -91,12 +91,12 @@ def sessions_of(home: Path, trees: Sequence[str]) -> list[Path]:
     found: list[tuple[int, Path]] = []
     for file in sessions_below(home / "storage" / SESSIONS) + sessions_below(home / "project"):
         if _is_session(file):
-            kept = _kept(_document(file))
+            kept = _read_session_info(_document(file))
             if _is_in(kept.directory or _worked_in(file), roots):
                 found.append((kept.created, file))
     for file in sorted(home.glob(DATABASES)):
         try:
-            with opened(file) as database:
+            with open_agent_database(file) as database:
                 kept_in = list(_sessions(database))
         except OSError:
             found.append((0, file / UNREAD))
@@ -112,7 +112,7 @@ def rows_of(file: Path) -> Iterator[FileLine]:
     """The lines of all sessions of a database, or of the one that is named."""
     path, wanted = (file, None) if is_database(file) else (file.parent, file.name)
     number = count(1)
-    with opened(path) as database:
+    with open_agent_database(path) as database:
         if wanted == UNREAD:
             next(_sessions(database), None)
             raise OSError(errno.EAGAIN, "it could not be read a moment ago: import again", str(path))
@@ -122,20 +122,20 @@ def rows_of(file: Path) -> Iterator[FileLine]:
 
 def _sessions(database: Database, wanted: str | None = None) -> Iterator[SessionInfo]:
     """All sessions, or one."""
-    told = _told(row for table in TABLES for row in database.rows(_asked(table, _COLUMNS, wanted)))
-    parents = {str(said.get("id")): string(said.get("parent_id")) for said in told}
+    told = _collect_sessions(row for table in TABLES for row in database.rows(_select_rows(table, _COLUMNS, wanted)))
+    parents = {str(said.get("id")): get_string(said.get("parent_id")) for said in told}
     # What a later table says of a session of the same name takes the place of what the one before said.
     for named, said in {str(said.get("id")): said for said in told}.items():
         yield SessionInfo(
             id=named,
-            directory=string(said.get("directory")) or _worktree(database, said.get("project_id")),
-            version=string(said.get("version")),
+            directory=get_string(said.get("directory")) or _worktree(database, said.get("project_id")),
+            version=get_string(said.get("version")),
             created=_number(said.get("time_created")),
             root=_root(named, parents.get if wanted is None else lambda one: _above(database, one)),
         )
 
 
-def _told(rows: Iterable[DatabaseRow]) -> list[dict[str, Json]]:
+def _collect_sessions(rows: Iterable[DatabaseRow]) -> list[dict[str, Json]]:
     """What a database says of its sessions; an ``OSError`` where that is more than can be held."""
     told, size = list[dict[str, Json]](), 0
     for row in rows:
@@ -147,22 +147,22 @@ def _told(rows: Iterable[DatabaseRow]) -> list[dict[str, Json]]:
     return told
 
 
-def _asked(table: str, columns: tuple[str, ...], named: str | None) -> RowSelection:
+def _select_rows(table: str, columns: tuple[str, ...], named: str | None) -> RowSelection:
     if named is None:
         return RowSelection(table=table, columns=columns, key="id")
     return RowSelection(table=table, columns=columns, where="id = ?", values=(named,), key="id")
 
 
 def _above(database: Database, named: str) -> str | None:
-    asked = (_asked(table, ("parent_id",), named) for table in TABLES)
-    told = (string(row.values.get("parent_id")) for rows in asked for row in database.rows(rows))
+    asked = (_select_rows(table, ("parent_id",), named) for table in TABLES)
+    told = (get_string(row.values.get("parent_id")) for rows in asked for row in database.rows(rows))
     return next((parent for parent in told if parent), None)
 
 
 def _worktree(database: Database, project: object) -> str | None:
     """The folder of a session's project, where the session does not say its own."""
-    row = next(database.rows(_asked("project", ("worktree",), str(project))), None)
-    return None if row is None else string(row.values.get("worktree"))
+    row = next(database.rows(_select_rows("project", ("worktree",), str(project))), None)
+    return None if row is None else get_string(row.values.get("worktree"))
 
 
 def _session_lines(database: Database, kept: SessionInfo, number: Iterator[int]) -> Iterator[FileLine]:
@@ -171,14 +171,14 @@ def _session_lines(database: Database, kept: SessionInfo, number: Iterator[int])
     messages = RowSelection(table=MESSAGES, columns=("id", "data"), where="session_id = ?", values=(kept.id,), key="id")
     for message in database.rows(messages):
         yield line_of(next(number), MESSAGES, message)
-        named = string(message.values.get("id"))
+        named = get_string(message.values.get("id"))
         if named is not None:
             known.add(named)
             parts = RowSelection(
                 table="part", columns=("id", "data"), where="message_id = ?", values=(named,), key="id"
             )
             yield from (line_of(next(number), "part", part) for part in database.rows(parts))
-    if known and next(database.rows(_asked(TABLES[-1], ("id",), kept.id)), None) is None:
+    if known and next(database.rows(_select_rows(TABLES[-1], ("id",), kept.id)), None) is None:
         return  # some versions of spring 2026 told everything twice, under other names
     # What 2.0 took over from the older tables says less than they do.
     for row in database.rows(_newer(database, kept.id)):
@@ -205,7 +205,7 @@ def lines_below(file: Path, own: Iterable[FileLine]) -> Iterator[FileLine | Line
     if isinstance(said.get("messages"), list):
         yield from _exported(said, number)
         return
-    kept = _kept(said, file.stem)
+    kept = _read_session_info(said, file.stem)
     old = file.parent.name == OLD_SESSIONS
     base = file.parents[1] if old else file.parents[2]
     root = _root(kept.id, lambda named: _parent_of(file, named))
@@ -219,15 +219,15 @@ def lines_below(file: Path, own: Iterable[FileLine]) -> Iterator[FileLine | Line
 def _exported(said: Fields, number: Iterator[int]) -> Iterator[FileLine | LineProblem]:
     info = fields(said.get("info"))
     # Of the sessions above only the next one is named here; tools that keep exports may have blotted its name out.
-    above = string(info.get("parentID")) or ""
-    yield replace(_kept(info), root=above if above.startswith(SESSION_ID) else "").line(next(number))
+    above = get_string(info.get("parentID")) or ""
+    yield replace(_read_session_info(info), root=above if above.startswith(SESSION_ID) else "").line(next(number))
     for message in map(fields, items(said.get("messages"))):
         yield _row("message", fields(message.get("info")), next(number))
         yield from (_row("part", fields(part), next(number)) for part in items(message.get("parts")))
 
 
 def _row(table: str, said: Fields, number: int) -> FileLine:
-    data = dump({"table": table, "id": string(said.get("id")), "data": dict(said)})
+    data = dump({"table": table, "id": get_string(said.get("id")), "data": dict(said)})
     return FileLine(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
 
 
@@ -257,11 +257,11 @@ def _whole(lines: Iterable[FileLine]) -> dict[str, Json] | LineProblem:
     return value if isinstance(value, dict) else LineProblem(1, "not a JSON object")
 
 
-def _kept(said: Fields, named: str = "") -> SessionInfo:
+def _read_session_info(said: Fields, named: str = "") -> SessionInfo:
     return SessionInfo(
-        id=named or string(said.get("id")) or "unknown",
-        directory=string(said.get("directory")),
-        version=string(said.get("version")),
+        id=named or get_string(said.get("id")) or "unknown",
+        directory=get_string(said.get("directory")),
+        version=get_string(said.get("version")),
         created=_number(fields(said.get("time")).get("created")),
     )
 
@@ -269,14 +269,14 @@ def _kept(said: Fields, named: str = "") -> SessionInfo:
 def _worked_in(file: Path) -> str | None:
     """The folder in which a session's messages were written, where the session itself does not say it."""
     base = file.parents[1] if file.parent.name == OLD_SESSIONS else file.parents[2]
-    told = (string(fields(_document(one).get("path")).get("cwd")) for one in _files(base / "message" / file.stem))
+    told = (get_string(fields(_document(one).get("path")).get("cwd")) for one in _files(base / "message" / file.stem))
     return next((folder for folder in told if folder), None)
 
 
 def _parent_of(file: Path, named: str) -> str | None:
     """The session above one that is kept beside ``file``; a name that is no plain one leads nowhere."""
     plain = named.startswith(SESSION_ID) and "/" not in named and "\0" not in named
-    return string(_document(file.with_name(f"{named}.json")).get("parentID")) if plain else None
+    return get_string(_document(file.with_name(f"{named}.json")).get("parentID")) if plain else None
 
 
 def _files(folder: Path) -> list[Path]:

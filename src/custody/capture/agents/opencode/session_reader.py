@@ -22,7 +22,7 @@ from custody.capture.line_reader import FileLine
 from custody.capture.tool_use import ToolUse
 from custody.capture.transcript_event import bare_use
 from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
-from custody.capture.typed_field import Fields, fields, items, string
+from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.errors import InputError
 from custody.core.ids import AgentName
 from custody.core.wire.canonical import Json, parse
@@ -74,16 +74,16 @@ class SessionReadState:
         yield from self._prompt()
 
     def _row(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        kind, named = string(value.get("table")), string(value.get("id")) or ""
+        kind, named = get_string(value.get("table")), get_string(value.get("id")) or ""
         if kind in ("session", "message", "session_message"):
             yield from self._prompt()
         if kind == "session":
-            self.id, self.root = named, string(value.get("root")) or named
-            self.directory, self.version = string(value.get("directory")), string(value.get("version"))
+            self.id, self.root = named, get_string(value.get("root")) or named
+            self.directory, self.version = get_string(value.get("directory")), get_string(value.get("version"))
             self._moment(value.get("created"))
             yield SkippedLine("session", True, self.version)
         elif kind == "session_message":
-            yield from self._newer(number, named, string(value.get("type")) or "(no type)", value.get("data"))
+            yield from self._newer(number, named, get_string(value.get("type")) or "(no type)", value.get("data"))
         elif kind in ("message", "part"):
             yield from self._said(number, kind, named, value.get("data"))
         else:
@@ -97,7 +97,7 @@ class SessionReadState:
             yield LineProblem(number, f"{kind} '{named}' is no JSON object")
         elif kind == "message":
             self._begin(named, said)
-            role = string(said.get("role")) or "(no role)"
+            role = get_string(said.get("role")) or "(no role)"
             yield SkippedLine(f"message of {role}", role in ("user", "assistant"))
         else:
             yield from self._part(number, named, said)
@@ -112,9 +112,9 @@ class SessionReadState:
             return
         self._begin(named, {**said, "role": kind})
         if kind == "location-switched":
-            self.directory = string(fields(said.get("location")).get("directory")) or self.directory
+            self.directory = get_string(fields(said.get("location")).get("directory")) or self.directory
         if kind == "user":
-            self._text(number, string(said.get("text")) or "", {})
+            self._text(number, get_string(said.get("text")) or "", {})
         what = "command of a person" if kind == "shell" else f"message of {kind}"
         yield SkippedLine(what, kind in ("user", "assistant", "shell", "location-switched") or kind in QUIET)
         for part in map(fields, items(said.get("content")) if kind == "assistant" else ()):
@@ -129,12 +129,12 @@ class SessionReadState:
     def _part(
         self, number: int, named: str, said: dict[str, Json]
     ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        kind = string(said.get("type")) or "(no type)"
+        kind = get_string(said.get("type")) or "(no type)"
         if kind == "tool":
             yield from self._tool(number, named, said)
             return
         if kind == "text" and self.message.get("role") == "user":
-            self._text(number, string(said.get("text")) or "", said)
+            self._text(number, get_string(said.get("text")) or "", said)
         yield SkippedLine(kind, kind == "text" or kind in PASSED_OVER)
 
     def _text(self, number: int, words: str, said: Fields) -> None:
@@ -167,11 +167,11 @@ class SessionReadState:
     def _tool(
         self, number: int, named: str, said: dict[str, Json]
     ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        tool, call, state = string(said.get("tool")), string(said.get("callID")), fields(said.get("state"))
-        status = string(state.get("status")) or "(no status)"
+        tool, call, state = get_string(said.get("tool")), get_string(said.get("callID")), fields(said.get("state"))
+        status = get_string(state.get("status")) or "(no status)"
         if not tool or not call or not _ID.fullmatch(call):
             yield LineProblem(number, f"part '{named}' is a call without an id or a name")
-        elif string(self.message.get("parentID")) in self.persons:
+        elif get_string(self.message.get("parentID")) in self.persons:
             yield SkippedLine("command of a person", True)
         elif status not in ENDED:
             yield SkippedLine(f"call that is {status}", status in UNDER_WAY)
@@ -184,7 +184,7 @@ class SessionReadState:
         state = fields(said.get("state"))
         start = fields(state.get("time")).get("start")
         use = add_state(bare_use(OPENCODE, tool), state)
-        cwd = string(fields(self.message.get("path")).get("cwd")) or self.directory
+        cwd = get_string(fields(self.message.get("path")).get("cwd")) or self.directory
         made: dict[str, Json] = {"id": call_name(self.id, self.root, call), "name": tool[:200]}
         files = () if use.failed else (*names_changed(tool, use.input, use.response), *names_written(use))
         return TranscriptLine(
@@ -219,7 +219,9 @@ class SessionReadState:
 
     def _model(self) -> str | None:
         chosen = fields(self.message.get("model"))
-        return string(self.message.get("modelID")) or string(chosen.get("modelID")) or string(chosen.get("id"))
+        return (
+            get_string(self.message.get("modelID")) or get_string(chosen.get("modelID")) or get_string(chosen.get("id"))
+        )
 
     def _opens(self) -> Literal["session", "model"] | None:
         """Whether the record is the first of its session here, or the first under another model."""
@@ -239,13 +241,13 @@ class SessionReadState:
 def part_of(said: Fields) -> dict[str, Json]:
     """A call as it stands in a message since 2.0, in the shape that its part had before."""
     state, time = fields(said.get("state")), fields(said.get("time"))
-    texts = [string(fields(one).get("text")) for one in items(state.get("content"))]
+    texts = [get_string(fields(one).get("text")) for one in items(state.get("content"))]
     error = state.get("error")
     told: dict[str, Json] = {
         "status": state.get("status"),
         "input": state.get("input"),
         "output": "\n".join(text for text in texts if text),
-        "error": string(error) or string(fields(error).get("message")),
+        "error": get_string(error) or get_string(fields(error).get("message")),
         "metadata": state.get("metadata", state.get("structured")),
         "time": {"start": time.get("ran", time.get("created")), "end": time.get("completed")},
     }
@@ -271,7 +273,7 @@ def add_state(use: ToolUse, state: Fields) -> ToolUse:
         use,
         input=fields(state.get("input")),
         response=fields(state.get("metadata")),
-        words=string(state.get("output")) or string(state.get("error")) or "",
+        words=get_string(state.get("output")) or get_string(state.get("error")) or "",
         failed=state.get("status") == "error",
     )
 

@@ -24,7 +24,7 @@ from custody.capture.source_use import (
     shown_text,
 )
 from custody.capture.tool_use import SourceUse, ToolUse
-from custody.capture.typed_field import fields, items, string, text
+from custody.capture.typed_field import fields, get_string, items, text
 from custody.core.views import Reading
 
 OWN = (
@@ -50,7 +50,7 @@ _PICTURE = "Image fetched successfully"
 def opened(use: ToolUse, folder: str | None) -> Iterator[SourceUse | None]:
     """The sources that a call opened, listed or tried to open; ``folder`` is where the agent works."""
     if use.tool in SHELLS:
-        command, where = string(use.input.get("command")), string(use.input.get("workdir")) or folder
+        command, where = get_string(use.input.get("command")), get_string(use.input.get("workdir")) or folder
         yield from shell_uses(command, answer_of(use), where, failed=use.failed, error=use.words)
         return
     read = SOURCES.get(use.tool)
@@ -78,7 +78,7 @@ def _file(use: ToolUse) -> Iterator[SourceUse]:
 
 def _page(use: ToolUse) -> Iterator[SourceUse]:
     """A page as text: all of it unless opencode says that it was cut."""
-    url, code = string(use.input.get("url")), code_in(use.words) if use.failed else None
+    url, code = get_string(use.input.get("url")), code_in(use.words) if use.failed else None
     if url is not None:
         reading = Reading.EXCERPT if use.response.get("truncated") is True else Reading.VERBATIM
         content = None if use.words == _PICTURE else text(use.words or None)

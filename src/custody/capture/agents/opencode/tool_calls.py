@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from custody.capture.agents.opencode.sources import opened
 from custody.capture.agents.opencode.tool_fields import EDIT, MULTIEDIT, PATCHES, SHELLS, WRITE, answer_of, path_in
-from custody.capture.command_facts import add_git_facts, commits_in, written_by
-from custody.capture.patch import PatchedFile, PatchHunk, PatchKind, changes_in, changes_told, effects_of
+from custody.capture.command_facts import add_git_facts, commits_in, find_written_files
+from custody.capture.patch import PatchedFile, PatchHunk, PatchKind, changes_in, effects_of, read_event_changes
 from custody.capture.shell import Write
 from custody.capture.tool_use import FileEffect, ToolUse
-from custody.capture.typed_field import Fields, fields, items, string, text
+from custody.capture.typed_field import Fields, fields, get_string, items, text
 from custody.core.views import Text
 from custody.core.wire.event_views import text_view
 
@@ -34,7 +34,7 @@ def add_effects(use: ToolUse, folder: str | None) -> ToolUse:
     use = replace(use, opened=tuple(opened(use, folder)))
     if use.failed:
         return use
-    command = string(use.input.get("command")) if use.tool in SHELLS else None
+    command = get_string(use.input.get("command")) if use.tool in SHELLS else None
     return add_git_facts(replace(use, changes=_changes_by(use)), command, answer_of(use))
 
 
@@ -70,7 +70,7 @@ def _changes(tool: str, given: Fields, told: Fields) -> Iterator[FileEffect]:
 def _replaced(given: Fields, told: Fields) -> Iterator[FileEffect]:
     """A replacement: the whole file where that is told, else the lines that changed, else the piece."""
     diff = fields(told.get("filediff"))
-    path = path_in(given) or string(diff.get("file"))
+    path = path_in(given) or get_string(diff.get("file"))
     if not path:
         return
     old, new = text(given.get("oldString")), text(given.get("newString"))
@@ -82,7 +82,9 @@ def _replaced(given: Fields, told: Fields) -> Iterator[FileEffect]:
         yield FileEffect(path, None, new)
     elif old is not None and new is not None:
         first = next(map(fields, items(told.get("files"))), {})
-        pieces = _hunks(path, string(told.get("diff")) or string(diff.get("patch")) or string(first.get("patch")))
+        pieces = _hunks(
+            path, get_string(told.get("diff")) or get_string(diff.get("patch")) or get_string(first.get("patch"))
+        )
         if pieces and not _is_whole_lines(pieces, old, new):
             yield from effects_of([PatchedFile(path=path, kind=PatchKind.UPDATE, pieces=pieces)])
         else:
@@ -91,7 +93,7 @@ def _replaced(given: Fields, told: Fields) -> Iterator[FileEffect]:
 
 
 def _hunks(path: str, diff: str | None) -> tuple[PatchHunk, ...]:
-    told = changes_told({path: {"type": "update", "unified_diff": diff}}) if diff else ()
+    told = read_event_changes({path: {"type": "update", "unified_diff": diff}}) if diff else ()
     return told[0].pieces if told else ()
 
 
@@ -113,12 +115,12 @@ def _patched(given: Fields, told: Fields) -> Iterator[FileEffect]:
         for file in files:
             yield from _whole_file(file)
         return
-    changes = changes_in(string(given.get("patchText")) or "")
-    yield from effects_of(changes or _told_by(files))
+    changes = changes_in(get_string(given.get("patchText")) or "")
+    yield from effects_of(changes or _parse_file_diffs(files))
 
 
 def _whole_file(file: Fields) -> Iterator[FileEffect]:
-    path, moved = string(file.get("filePath")), string(file.get("movePath"))
+    path, moved = get_string(file.get("filePath")), get_string(file.get("movePath"))
     before, after = text(file.get("before")), text(file.get("after"))
     if not path or after is None:
         return
@@ -127,14 +129,14 @@ def _whole_file(file: Fields) -> Iterator[FileEffect]:
         yield FileEffect(path, before, text_view(""))
 
 
-def _told_by(files: list[Fields]) -> tuple[PatchedFile, ...]:
+def _parse_file_diffs(files: list[Fields]) -> tuple[PatchedFile, ...]:
     """What the diffs of a patch's files say, where its own text is not there."""
     told = {
         path: {"type": "update", "unified_diff": file.get("patch", file.get("diff")), "move_path": file.get("movePath")}
         for file in files
-        if (path := string(file.get("filePath")) or string(file.get("file")))
+        if (path := get_string(file.get("filePath")) or get_string(file.get("file")))
     }
-    return changes_told(told)
+    return read_event_changes(told)
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------
@@ -149,11 +151,13 @@ def writes_of(use: ToolUse) -> tuple[Write, ...]:
     """What a command wrote by its own text; snapshots taken around it say more."""
     if use.tool not in SHELLS or use.failed:
         return ()
-    return written_by(string(use.input.get("command")), answer_of(use), string(use.input.get("workdir")) or "")
+    return find_written_files(
+        get_string(use.input.get("command")), answer_of(use), get_string(use.input.get("workdir")) or ""
+    )
 
 
 def commits_of(use: ToolUse) -> tuple[str, ...]:
     """The commits that a command made, as git's own words name them."""
     if use.tool not in SHELLS or use.failed:
         return ()
-    return tuple(commits_in(string(use.input.get("command")), answer_of(use)))
+    return tuple(commits_in(get_string(use.input.get("command")), answer_of(use)))

@@ -4,7 +4,7 @@ import re
 
 from custody.capture.command_facts import ToolOutput
 from custody.capture.tool_use import ToolUse
-from custody.capture.typed_field import Fields, fields, items, string
+from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.views import CallStatus
 from custody.core.wire.event_views import about_of
 
@@ -30,7 +30,7 @@ def about(given: object) -> str | None:
 
 def path_in(given: Fields) -> str | None:
     """The file that a call names, as written."""
-    return string(given.get("filePath")) or string(given.get("path"))
+    return get_string(given.get("filePath")) or get_string(given.get("path"))
 
 
 def answer_of(use: ToolUse) -> ToolOutput:
@@ -55,4 +55,4 @@ def started_by(tool: str, told: Fields) -> str | None:
     if tool not in TASKS:
         return None
     first = next(map(fields, items(told.get("summary"))), {})
-    return string(told.get("sessionId")) or string(told.get("sessionID")) or string(first.get("sessionID"))
+    return get_string(told.get("sessionId")) or get_string(told.get("sessionID")) or get_string(first.get("sessionID"))

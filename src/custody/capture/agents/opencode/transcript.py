@@ -15,12 +15,12 @@ from custody.capture.agents.opencode.views import views_of
 from custody.capture.database_rows import is_database
 from custody.capture.line_reader import FileLine
 from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine, object_in
-from custody.capture.typed_field import fields, string
+from custody.capture.typed_field import fields, get_string
 from custody.core.ids import AgentName
 from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import TranscriptEvent
-from custody.core.wire.excerpt import cut
+from custody.core.wire.excerpt import excerpt_long_texts
 
 _OPENING = re.compile(rb'"id": ?"ses_[0-9A-Za-z]+"')
 _STARTING = (b'"session"', b"task", b"subagent")
@@ -62,11 +62,11 @@ class OpencodeSessions:
             if not isinstance(row, dict):
                 continue
             if row.get("table") == "session":
-                session, root = string(row.get("id")) or "", string(row.get("root")) or ""
+                session, root = get_string(row.get("id")) or "", get_string(row.get("root")) or ""
                 continue
             for part in parts_in(row):
                 told = fields(fields(part.get("state")).get("metadata"))
-                child, call = started_by(string(part.get("tool")) or "", told), string(part.get("callID"))
+                child, call = started_by(get_string(part.get("tool")) or "", told), get_string(part.get("callID"))
                 if child and call:
                     yield SubagentLaunch(root, child, call_name(session, root, call))
 
@@ -84,7 +84,7 @@ class OpencodeSessions:
         if not isinstance(payload, dict) or not isinstance(part, dict) or not isinstance(state, dict):
             return event
         long = ("output",) if part.get("tool") in EDITING else ("output", "metadata")
-        short = {**state, **{key: cut(state[key]) for key in long if key in state}}
+        short = {**state, **{key: excerpt_long_texts(state[key]) for key in long if key in state}}
         return {**event, "payload": {**payload, "part": {**part, "state": short}}}
 
     def views(self, event: TranscriptEvent) -> tuple[View, ...]:

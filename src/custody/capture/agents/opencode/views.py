@@ -10,7 +10,7 @@ from custody.capture.agents.opencode.tool_calls import add_effects, writes_of
 from custody.capture.agents.opencode.tool_fields import about, status_of
 from custody.capture.tool_use import use_views
 from custody.capture.transcript_event import session_of, use_of
-from custody.capture.typed_field import Fields, fields, model, string, text
+from custody.capture.typed_field import Fields, fields, get_string, model, text
 from custody.core.ids import AgentName, CallId, PromptId, SessionId
 from custody.core.views import Prompt, ToolCall, View
 from custody.core.wire.event import TranscriptEvent
@@ -22,7 +22,7 @@ NS_PER_MS = 1_000_000
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one kept prompt or call gives."""
     said = fields(event.payload)
-    read = KINDS.get(string(said.get("type")) or "")
+    read = KINDS.get(get_string(said.get("type")) or "")
     opening = (session_of(event, _model(said)),) if event.opens else ()
     return (*opening, *(read(event, said) if read else ()))
 
@@ -30,7 +30,7 @@ def views_of(event: TranscriptEvent) -> tuple[View, ...]:
 def _prompt(event: TranscriptEvent, said: Fields) -> Iterator[View]:
     asked = text(said.get("text"))
     if event.subagent is None and asked is not None:
-        named = string(fields(said.get("message")).get("id")) or event.id
+        named = get_string(fields(said.get("message")).get("id")) or event.id
         yield Prompt(AgentName(event.agent), SessionId(event.session), PromptId(named), ns_from(event.at), asked)
 
 

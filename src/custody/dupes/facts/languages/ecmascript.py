@@ -129,7 +129,7 @@ def pair(walk: SyntaxWalk, node: "Node") -> None:
         walk.enter(node, name, "method")
 
 
-def imported(walk: SyntaxWalk, node: "Node") -> None:
+def read_import(walk: SyntaxWalk, node: "Node") -> None:
     """``import … from "x"`` and ``import x = require("x")``."""
     source = node.child_by_field_name("source")
     if source is None:
@@ -144,7 +144,7 @@ def ask_for(walk: SyntaxWalk, source: "Node | None", lines: Lines) -> None:
         walk.imports.append(ImportedModule(script_module(walk.text(source).strip("\"'`")), lines))
 
 
-def exported(walk: SyntaxWalk, node: "Node") -> None:
+def read_export(walk: SyntaxWalk, node: "Node") -> None:
     """``export`` in each of its forms."""
     lines, source = lines_of(node), node.child_by_field_name("source")
     ask_for(walk, source, lines)
@@ -227,7 +227,7 @@ def _key(walk: SyntaxWalk, entry: "Node") -> str:
     return (walk.named(entry, "key") or walk.named(entry)).strip("\"'")
 
 
-def called(walk: SyntaxWalk, node: "Node") -> None:
+def read_module_call(walk: SyntaxWalk, node: "Node") -> None:
     """Calls that ask for a module, and those of test frameworks."""
     callee = tests.callee_of(walk.content, node.start_byte)
     if callee is None:
@@ -237,7 +237,7 @@ def called(walk: SyntaxWalk, node: "Node") -> None:
         first = child_of(arguments)
         ask_for(walk, first, lines_of(node))
     else:
-        tests.called(walk, node, callee)
+        tests.read_test_call(walk, node, callee)
 
 
 def facts(walk: SyntaxWalk, root: "Node") -> Facts:
@@ -264,8 +264,8 @@ def facts(walk: SyntaxWalk, root: "Node") -> Facts:
 
 HANDLERS: Mapping[str, Handler] = MappingProxyType(
     {
-        "import_statement": imported,
-        "export_statement": exported,
+        "import_statement": read_import,
+        "export_statement": read_export,
         "function_declaration": declares("function"),
         "generator_function_declaration": declares("function"),
         "class_declaration": declares("class"),
@@ -278,4 +278,4 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         "generator_function": scope,
     }
 )
-CALLS: Mapping[str, Handler] = MappingProxyType({"call_expression": called})
+CALLS: Mapping[str, Handler] = MappingProxyType({"call_expression": read_module_call})

@@ -72,7 +72,7 @@ def _callee(raw: bytes) -> Callee:
     return Callee(head, tuple(parts), len(raw))
 
 
-def called(walk: SyntaxWalk, node: "Node", callee: Callee) -> None:
+def read_test_call(walk: SyntaxWalk, node: "Node", callee: Callee) -> None:
     """A suite, a test or an assertion, if the call is one."""
     if callee.head in ASSERTING:
         _asserted(walk, node, callee)

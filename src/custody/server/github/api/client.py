@@ -16,9 +16,9 @@ from custody.server.github.shapes import (
     Comment,
     Login,
     Pull,
-    commit_named,
-    decoded,
-    repository_named,
+    decode_payload,
+    parse_commit_name,
+    parse_repository_name,
 )
 
 if TYPE_CHECKING:
@@ -63,43 +63,43 @@ class GitHub:
 
     def pull(self, repository: str, number: int) -> Pull:
         """One pull request as it is now."""
-        return decoded(self._get(f"{_at(repository)}/pulls/{int(number)}"), Pull, "the pull request")
+        return decode_payload(self._get(f"{_at(repository)}/pulls/{int(number)}"), Pull, "the pull request")
 
     def pulls(self, repository: str, state: str = "all") -> Iterator[Pull]:
         """All pull requests, the oldest first."""
         path = f"{_at(repository)}/pulls?state={quote(state)}&sort=created&direction=asc&per_page={PER_PAGE}"
         for page in self._pages(path):
-            yield from decoded(page, list[Pull], "the list of pull requests")
+            yield from decode_payload(page, list[Pull], "the list of pull requests")
 
     def check_runs(self, repository: str, commit: str, name: str) -> list[CheckRun]:
         """The check runs of this name that a commit has."""
-        path = f"{_at(repository)}/commits/{commit_named(commit)}/check-runs?check_name={quote(name)}&per_page=100"
-        return decoded(self._get(path), CheckRuns, "the list of check runs").check_runs
+        path = f"{_at(repository)}/commits/{parse_commit_name(commit)}/check-runs?check_name={quote(name)}&per_page=100"
+        return decode_payload(self._get(path), CheckRuns, "the list of check runs").check_runs
 
     def put_check_run(self, repository: str, body: bytes, known: int | None = None) -> int:
         """Make a check run, or change the one that is known; its id."""
         path = f"{_at(repository)}/check-runs" + ("" if known is None else f"/{known}")
         answer = self._send("POST" if known is None else "PATCH", path, body)
-        return decoded(answer, CheckRun, "the check run").id
+        return decode_payload(answer, CheckRun, "the check run").id
 
     def comments(self, repository: str, number: int) -> Iterator[Comment]:
         """The comments below a pull request."""
         for page in self._pages(f"{_at(repository)}/issues/{int(number)}/comments?per_page={PER_PAGE}"):
-            yield from decoded(page, list[Comment], "the list of comments")
+            yield from decode_payload(page, list[Comment], "the list of comments")
 
     def put_comment(self, repository: str, number: int, text: str, known: int | None = None) -> int:
         """Write a comment, or change the one that is known; its id."""
         where = f"{int(number)}/comments" if known is None else f"comments/{known}"
         body = json.dumps({"body": text}).encode()
         answer = self._send("POST" if known is None else "PATCH", f"{_at(repository)}/issues/{where}", body)
-        return decoded(answer, Comment, "the comment").id
+        return decode_payload(answer, Comment, "the comment").id
 
     def login(self) -> str | None:
         """The account whose token this is; None for an app, and for a token that is none's (that of a workflow)."""
         if self.key.is_app:
             return None
         try:
-            return decoded(self._get("/user"), Login, "the account").login
+            return decode_payload(self._get("/user"), Login, "the account").login
         except GitHubRefusal:
             return None
 
@@ -144,7 +144,7 @@ class GitHub:
                 raise GitHubRefusal("it is not known which installation of the app this repository belongs to", 404)
             path = f"/app/installations/{int(self.installation)}/access_tokens"
             answer = self._checked(self._once("POST", path, b"{}", self.key.credential(now_s)))
-            given = decoded(answer.content, AccessToken, "the installation's token")
+            given = decode_payload(answer.content, AccessToken, "the installation's token")
             self._token, self._token_until_s = given.token, _seconds(given.expires_at)
         return f"Bearer {self._token}"
 
@@ -162,7 +162,7 @@ class GitHub:
                     read += part
                     if len(read) > ANSWER_BYTES_MAX:
                         raise GitHubRefusal(f"GitHub's answer has more than {ANSWER_BYTES_MAX} bytes", 413)
-                return httpx2.Response(answer.status_code, headers=_kept(answer.headers), content=bytes(read))
+                return httpx2.Response(answer.status_code, headers=_select_headers(answer.headers), content=bytes(read))
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise GitHubBusy(f"GitHub cannot be reached: {type(error).__name__}", BUSY_SECONDS) from error
 
@@ -171,7 +171,7 @@ class GitHub:
         status = answer.status_code
         if 200 <= status < 300:
             return answer
-        words = f"GitHub answered {status}: {_words(answer)}"
+        words = f"GitHub answered {status}: {_read_message(answer)}"
         wait = _wait(answer, self.now_ns() // NS_PER_S)
         if wait is not None:
             raise GitHubBusy(words, wait)
@@ -189,10 +189,10 @@ class GitHub:
 
 
 def _at(repository: str) -> str:
-    return f"/repos/{repository_named(repository)}"
+    return f"/repos/{parse_repository_name(repository)}"
 
 
-def _kept(headers: "httpx2.Headers") -> dict[str, str]:
+def _select_headers(headers: "httpx2.Headers") -> dict[str, str]:
     """The headers that we look at; those about how the body was packed are about bytes that are no more."""
     wanted = ("link", "location", "retry-after", "x-ratelimit-remaining", "x-ratelimit-reset")
     return {name: headers[name] for name in wanted if name in headers}
@@ -209,12 +209,12 @@ def _wait(answer: "httpx2.Response", now_s: int) -> int | None:
     reset = headers.get("x-ratelimit-reset", "")
     if headers.get("x-ratelimit-remaining") == "0" and reset.isascii() and reset.isdigit():
         return max(1, min(int(reset[:12]) - now_s, WAIT_SECONDS_MAX))
-    if status == 403 and "rate limit" not in _words(answer).lower():
+    if status == 403 and "rate limit" not in _read_message(answer).lower():
         return None
     return BUSY_SECONDS
 
 
-def _words(answer: "httpx2.Response") -> str:
+def _read_message(answer: "httpx2.Response") -> str:
     """GitHub's own words; never more than a line."""
     try:
         message = json.loads(answer.content)["message"]

@@ -11,7 +11,7 @@ from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
 from custody.cli.import_kind import ImportKind, what_is
 from custody.core.paths import RepoPath
-from custody.core.view_merge import merged_calls, merged_session
+from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import CallStatus, CommitLink, FileEdit, Prompt, Session, ToolCall, View
 from custody.core.wire.report import ImportTranscriptsReport
 from custody.core.wire.time import text_from
@@ -175,7 +175,7 @@ def test_a_rollout_of_what_a_hook_recorded_changes_neither_the_answer_nor_the_co
     session.put(home)
     imported(built)
     assert answers(built) == before
-    assert len(merged_calls(views(built, ToolCall))) == 1
+    assert len(merge_calls(views(built, ToolCall))) == 1
     told = log_session(Workspace(built.path), THREAD)
     assert len(told.prompts) == 1
 
@@ -195,11 +195,11 @@ def test_a_shell_command_that_a_hook_saw_is_codexs(built: Built) -> None:
 def test_a_session_its_prompt_its_calls_and_its_edits(built: Built, home: Path) -> None:
     a_session(built, changes(built)).says("done").put(home)
     imported(built)
-    session = merged_session(views(built, Session))
+    session = merge_session(views(built, Session))
     assert session is not None and (session.id, session.model, session.worktree) == (THREAD, MODEL, str(built.path))
     (prompt,) = views(built, Prompt)
     assert (prompt.id, prompt.text.content) == (TURN, "add a discount")
-    (call,) = merged_calls(views(built, ToolCall))
+    (call,) = merge_calls(views(built, ToolCall))
     assert (call.name, call.status, call.model, call.prompt) == ("apply_patch", CallStatus.OK, MODEL, TURN)
     assert call.ended_ns is not None and call.ended_ns > call.started_ns
     (edit,) = views(built, FileEdit)
@@ -222,7 +222,7 @@ def test_a_fork_repeats_lines_and_they_count_once_for_the_session_that_they_are_
     fork.put(home)
     first.wait(500).shell("pwd", "/").put(home)
     report = imported(built)
-    calls = {call.id: call.session for call in merged_calls(views(built, ToolCall))}
+    calls = {call.id: call.session for call in merge_calls(views(built, ToolCall))}
     assert sorted(calls.values()) == sorted([THREAD, THREAD, fork.thread])
     assert {(prompt.session, prompt.text.content) for prompt in views(built, Prompt)} == {
         (THREAD, "add a discount"),
@@ -261,7 +261,7 @@ def test_a_subagents_calls_know_who_started_it(built: Built, home: Path) -> None
     parent.put(home)
     agent.put(home)
     report = imported(built)
-    found = [one for one in merged_calls(views(built, ToolCall)) if one.subagent is not None]
+    found = [one for one in merge_calls(views(built, ToolCall)) if one.subagent is not None]
     assert [(one.session, one.subagent, one.parent, one.name) for one in found] == [(THREAD, child, call, "Bash")]
     assert (views(built, Prompt), report.subagents, report.subagents_unattached) == ([], 1, 0)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture.patch import PatchHunk, PatchKind, changes_in, changes_told
+from custody.capture.patch import PatchHunk, PatchKind, changes_in, read_event_changes
 from custody.core.lines import Lines
 from tests.builders.codex import added, deleted, patch_text, unified, updated
 from tests.builders.drawn import json_values
@@ -75,7 +75,7 @@ def test_changes_as_events_tell_them(outside: bool) -> None:
     }
     if not outside:
         said = {path: {"type": kind, **inner} for path, told in said.items() for kind, inner in told.items()}
-    new, old, changed = changes_told(said)
+    new, old, changed = read_event_changes(said)
     assert (new.path, new.after and new.after.content) == ("/w/a.py", "one\n")
     assert (old.path, old.before and old.before.content) == ("/w/b.py", "gone\n")
     assert (changed.names, [piece.lines for piece in changed.pieces]) == (
@@ -86,7 +86,7 @@ def test_changes_as_events_tell_them(outside: bool) -> None:
 
 
 def test_an_erased_diff_is_known_to_have_been_there() -> None:
-    (change,) = changes_told({"a.py": {"type": "update", "unified_diff": {"$erased": "sha256:" + "0" * 64}}})
+    (change,) = read_event_changes({"a.py": {"type": "update", "unified_diff": {"$erased": "sha256:" + "0" * 64}}})
     assert change.untold is not None and change.untold.content is None
 
 
@@ -96,7 +96,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "--- x", "+++ y", "@@", " ", ""
 @given(LINES, LINES)
 def test_a_diff_gives_back_what_it_was_made_of(old: list[str], new: list[str]) -> None:
     before, after = ("".join(f"{n} {line}\n" for n, line in enumerate(lines)) for lines in (old, new))
-    (change,) = changes_told({"a": {"type": "update", "unified_diff": unified(before, after)}})
+    (change,) = read_event_changes({"a": {"type": "update", "unified_diff": unified(before, after)}})
     assert pieced(before, change.pieces) == after
     for told in changes_in(patch_text(updated("a", before, after))):
         assert pieced(before, told.pieces) == after
@@ -105,5 +105,5 @@ def test_a_diff_gives_back_what_it_was_made_of(old: list[str], new: list[str]) -
 @given(st.text(), json_values)
 def test_anything_is_read_without_an_error(text: str, said: Any) -> None:
     assert isinstance(changes_in(patch_text(text)), tuple)
-    assert isinstance(changes_told(said), tuple)
-    assert isinstance(changes_told({"a": said, "b": {"type": "update", "unified_diff": text}}), tuple)
+    assert isinstance(read_event_changes(said), tuple)
+    assert isinstance(read_event_changes({"a": said, "b": {"type": "update", "unified_diff": text}}), tuple)

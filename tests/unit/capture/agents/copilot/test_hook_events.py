@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from custody.capture import hook_views
 from custody.capture.agents.copilot.hook_events import EVENTS
 from custody.capture.agents.copilot.tool_calls import EDITING, changes_by, plain
-from custody.capture.hook.call_name import COPILOTS, copilot_call, copilot_call_in, copilot_files, without_number
+from custody.capture.hook.call_name import COPILOTS, copilot_call, copilot_call_in, copilot_files, strip_call_number
 from custody.capture.hook.snapshot import phase_of
 from custody.core.paths import RepoPath
 from custody.core.views import (
@@ -27,7 +27,7 @@ from custody.core.views import (
     View,
 )
 from custody.core.wire.canonical import parse
-from custody.core.wire.excerpt import OUTPUT_BYTES_MAX, trimmed
+from custody.core.wire.excerpt import OUTPUT_BYTES_MAX, trim_event
 from tests.builders.copilot import MODEL, SESSION, TOOLS, Copilot
 
 ROOT = Path("/work tree")
@@ -48,7 +48,7 @@ def seen(payload: dict[str, Any], **around: Any) -> list[View]:
         "id": "e1",
         "at": AT,
         "session": payload.get("session_id", payload.get("sessionId")),
-        "call": without_number(named) if isinstance(named, str) else None,
+        "call": strip_call_number(named) if isinstance(named, str) else None,
         "head": "a" * 40,
         "worktree": str(ROOT),
         "folder": str(ROOT),
@@ -340,7 +340,7 @@ def test_long_answers_are_cut_in_every_spelling() -> None:
     long = "x" * (OUTPUT_BYTES_MAX + 1)
     for name, value in (("tool_result", {"text_result_for_llm": long}), ("toolResult", long), ("tool_response", long)):
         event: dict[str, Any] = {"kind": "hook", "event": "PostToolUse", "payload": {"tool_name": "Bash", name: value}}
-        assert len(json.dumps(trimmed(event))) < OUTPUT_BYTES_MAX
+        assert len(json.dumps(trim_event(event))) < OUTPUT_BYTES_MAX
 
 
 # --- what is odd ------------------------------------------------------------------------------------------------------

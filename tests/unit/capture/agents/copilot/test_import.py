@@ -10,7 +10,7 @@ import pytest
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
 from custody.cli.import_kind import ImportKind, what_is
-from custody.core.view_merge import merged_calls
+from custody.core.view_merge import merge_calls
 from custody.core.views import FileEdit, FileState, Prompt, Session, ToolCall
 from custody.core.wire.report import ImportTranscriptsReport
 from custody.core.wire.time import text_from
@@ -63,7 +63,7 @@ def imported(built: Built, place: Path | None = None) -> ImportTranscriptsReport
 
 def calls(built: Built) -> dict[str, ToolCall]:
     return {
-        call.id: merged_calls([one for one in views(built, ToolCall) if one.id == call.id])[0]
+        call.id: merge_calls([one for one in views(built, ToolCall) if one.id == call.id])[0]
         for call in views(built, ToolCall)
     }
 

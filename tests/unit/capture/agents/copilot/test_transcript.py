@@ -18,7 +18,7 @@ from custody.capture import (
     lines_of,
     transcript_views,
 )
-from custody.capture.agents.copilot.answer_part import path_of, words_in
+from custody.capture.agents.copilot.answer_part import extract_part_text, path_of
 from custody.capture.agents.copilot.locations import EVENTS, folder_of, is_opening
 from custody.capture.hook.call_name import copilot_call
 from custody.core.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceAccess, ToolCall, View
@@ -409,14 +409,14 @@ def test_a_cancelled_call_was_left_undone(tmp_path: Path) -> None:
 
 def test_words_and_addresses() -> None:
     node = {"content": [{"value": {"node": {"children": [{"text": "a"}, {"children": [{"text": "b"}]}]}}}]}
-    assert words_in(node) == "ab"
+    assert extract_part_text(node) == "ab"
     assert path_of("file:///a%20b/c.py") == "/a b/c.py"
     assert path_of({"path": "/c.py", "scheme": "file"}) == "/c.py"
     assert path_of("https://example.org/c.py") is None
     deep: Any = "x"
     for _ in range(500):
         deep = [deep]
-    assert words_in(deep) == ""
+    assert extract_part_text(deep) == ""
 
 
 # --- what is damaged, odd or newer ------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from custody.attribution.app.blame import blame
-from custody.core.view_merge import merged_calls, merged_session
+from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import CommitLink, FileEdit, FileState, Session, SourceAccess, ToolCall
 from custody.ledger.sessions import log_session
 from custody.workspace.workspace import Workspace
@@ -70,7 +70,7 @@ def test_the_agents_lines_are_the_agents(built: Built, home: Path, way: str, too
 def test_one_edit_that_two_events_tell_counts_once(built: Built, edit_last: bool) -> None:
     session = a_session(built).replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n", edit_last=edit_last)
     happened(built, session)
-    (call,) = merged_calls(views(built, ToolCall))
+    (call,) = merge_calls(views(built, ToolCall))
     assert call.name == "StrReplace"
     seen = [state for state in views(built, FileState) if state.phase == "after"]
     assert {state.call for state in seen} == {call.id}
@@ -99,7 +99,7 @@ def test_an_edit_that_is_told_alone_is_seen_on_disk_and_the_persons_lines_are_no
     assert agents_lines(built) == [6]
     assert agents_lines(built, "notes.md") == []
     assert agents_lines(built, "new.py") == [1]
-    assert {call.name for call in merged_calls(views(built, ToolCall))} == {"Edit"}
+    assert {call.name for call in merge_calls(views(built, ToolCall))} == {"Edit"}
 
 
 def test_a_completion_is_the_agents_and_the_rest_of_what_was_saved_is_not(built: Built) -> None:
@@ -130,7 +130,7 @@ def test_what_commands_changed_is_seen_on_disk_each_time(built: Built) -> None:
     happened(built, session)
     seen = [state for state in views(built, FileState) if state.phase == "after"]
     assert len({state.call for state in seen}) == 2
-    assert {state.call for state in seen} == {call.id for call in merged_calls(views(built, ToolCall))}
+    assert {state.call for state in seen} == {call.id for call in merge_calls(views(built, ToolCall))}
     assert agents_lines(built, "made.py") == [1, 2]
 
 
@@ -142,7 +142,7 @@ def test_commands_of_versions_that_name_no_calls_are_calls_all_the_same(built: B
         step for step in session.told if not isinstance(step, dict) or "ToolUse" not in step["hook_event_name"]
     ]
     happened(built, session)
-    calls = merged_calls(views(built, ToolCall))
+    calls = merge_calls(views(built, ToolCall))
     assert [(call.name, call.about, call.ended_ns is not None) for call in calls] == [("Shell", "make it", True)] * 2
     assert agents_lines(built, "made.py") == [1, 2]
 
@@ -174,10 +174,10 @@ def test_hooks_database_and_transcript_together_count_once(built: Built, home: P
     after = blame(Workspace(built.path), APP).report.attributions
     assert [(one.kind, one.tier, one.grade) for one in after] == [(one.kind, one.tier, one.grade) for one in before]
     assert {call.id for call in views(built, ToolCall)} == calls
-    assert len(merged_calls(views(built, ToolCall))) == 4
+    assert len(merge_calls(views(built, ToolCall))) == 4
     assert len({read.id for read in views(built, SourceAccess)}) == 1
     assert len(log_session(Workspace(built.path), SESSION).prompts) == 1
-    whole = merged_session(views(built, Session))
+    whole = merge_session(views(built, Session))
     assert whole is not None and whole.model == MODEL
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from custody.cli.import_kind import ImportKind, what_is
-from custody.core.view_merge import merged_calls
+from custody.core.view_merge import merge_calls
 from custody.core.views import CallStatus, FileEdit, Prompt, Reading, SourceAccess, ToolCall
 from custody.why.report import SubagentLink
 from custody.why.why import why
@@ -87,7 +87,7 @@ def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(
     child = session.subagent(CHILD)
     child.replace(APP, OLD, "    return item.cost\n", f"{PIECE}\n")
     known_by(way, built, home, session)
-    calls = {call.name: call for call in merged_calls(views(built, ToolCall))}
+    calls = {call.name: call for call in merge_calls(views(built, ToolCall))}
     edit = calls["StrReplace" if way == "hooks" else "edit_file_v2"]
     assert (edit.session, edit.subagent, edit.model) == (SESSION, CHILD, "cursor-grok-4.5")
     assert agents_lines(built) == [2]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from custody.capture import hook_views
 from custody.capture.agents.gemini.hook_events import EVENTS
-from custody.capture.agents.gemini.sources import printed
-from custody.capture.agents.gemini.tool_calls import placed
+from custody.capture.agents.gemini.sources import extract_command_output
+from custody.capture.agents.gemini.tool_calls import place_edit
 from custody.capture.hook.call_name import call_of
 from custody.core.digest import whole_hash
 from custody.core.paths import RepoPath
@@ -143,12 +143,12 @@ def test_the_proposed_piece_is_put_where_the_person_left_it() -> None:
     ],
 )
 def test_a_piece_repeats_nothing_that_stands_around_it(before: str, piece: str, after: str, made: str) -> None:
-    assert placed(before, piece, after) == made
+    assert place_edit(before, piece, after) == made
 
 
 @given(st.text("ab\n"), st.text("ab\n"), st.text("ab\n"))
 def test_what_is_before_and_behind_a_change_stays(before: str, piece: str, after: str) -> None:
-    said = set(placed(before, piece, after).split("\n"))
+    said = set(place_edit(before, piece, after).split("\n"))
     assert said <= {*before.split("\n"), *piece.split("\n")}
 
 
@@ -319,7 +319,7 @@ def test_a_read_that_failed_is_an_attempt() -> None:
     ],
 )
 def test_what_a_command_printed_in_either_shape(shown: str, said: str) -> None:
-    assert printed(shown) == said
+    assert extract_command_output(shown) == said
 
 
 # --- the odd ----------------------------------------------------------------------------------------------------------

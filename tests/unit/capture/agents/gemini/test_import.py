@@ -10,7 +10,7 @@ from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
 from custody.cli.import_kind import ImportKind, what_is
 from custody.core.paths import RepoPath
-from custody.core.view_merge import merged_calls, merged_session
+from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import CommitLink, FileState, Session, SourceAccess, ToolCall
 from custody.core.wire.report import ImportTranscriptsReport
 from custody.core.wire.time import text_from
@@ -117,12 +117,12 @@ def test_hooks_and_chat_together_count_once(built: Built, home: Path) -> None:
         (one.kind, one.tier, one.grade, one.signals) for one in before
     ]
     assert {call.id for call in views(built, ToolCall)} == calls
-    assert len(merged_calls(views(built, ToolCall))) == 4
+    assert len(merge_calls(views(built, ToolCall))) == 4
     assert len({read.id for read in views(built, SourceAccess)}) == 1
     shown = log(Workspace(built.path), limit=1).sessions[0]
     assert (shown.session, shown.prompts) == (SESSION, 1)
     assert len(log_session(Workspace(built.path), SESSION).prompts) == 1
-    whole = merged_session(views(built, Session))
+    whole = merge_session(views(built, Session))
     assert whole is not None and whole.model == MODEL
 
 
@@ -183,7 +183,7 @@ def test_a_subagents_edits_are_its_own_and_of_the_call_that_started_it(built: Bu
     session.call("invoke_agent", {"agent_name": "x"}, "done", agentId=agent).put(home)
     report = imported(built)
     assert (report.files, report.sessions, report.subagents, report.subagents_unattached) == (2, 1, 1, 0)
-    calls = {call.name: call for call in merged_calls(views(built, ToolCall))}
+    calls = {call.name: call for call in merge_calls(views(built, ToolCall))}
     assert (calls["replace"].subagent, calls["replace"].parent) == (agent, calls["invoke_agent"].id)
     put(built, OWN)
     assert lines(built)[2] == "agent"
@@ -195,7 +195,7 @@ def test_secrets_are_taken_out_and_the_call_is_the_same_all_the_same(built: Buil
     hooked(built, session)
     session.put(home)
     imported(built)
-    assert len(merged_calls(views(built, ToolCall))) == 2
+    assert len(merge_calls(views(built, ToolCall))) == 2
     with Workspace(built.path).reading() as store:
         digests = list(store.tables.body_digests())
         bodies = b"\n".join(body.data or b"" for body in store.tables.bodies(digests).values())

@@ -16,7 +16,7 @@ import pytest
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
 from custody.cli.import_kind import ImportKind, what_is
-from custody.core.view_merge import merged_calls, merged_session
+from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import CallStatus, CommitLink, FileState, Prompt, Session, SourceAccess, ToolCall
 from custody.core.wire.report import ImportTranscriptsReport
 from custody.intake.import_transcripts import import_transcripts
@@ -156,7 +156,7 @@ def test_what_a_command_that_failed_wrote_is_seen_too(built: Built) -> None:
         step.setdefault("hook", "")
     hooked(built, session)
     assert agents_lines(built, "gen.txt") == [1]
-    (call,) = merged_calls(views(built, ToolCall))
+    (call,) = merge_calls(views(built, ToolCall))
     assert call.status is CallStatus.FAILED
 
 
@@ -194,7 +194,7 @@ def test_plugin_and_database_together_count_once(built: Built, home: Path, versi
     session.task_ends(child).shell("make", "no\n", code=2).shell("true", error="aborted")
     hooked(built, session)
     before = blame(Workspace(built.path), "src/app.py").report.attributions
-    calls = {call.id: call for call in merged_calls(views(built, ToolCall))}
+    calls = {call.id: call for call in merge_calls(views(built, ToolCall))}
     prompts = {prompt.id for prompt in views(built, Prompt)}
     if version == NEWEST:
         session.put_newest(home)
@@ -207,7 +207,7 @@ def test_plugin_and_database_together_count_once(built: Built, home: Path, versi
     assert [(one.kind, one.tier, one.grade, one.signals) for one in after] == [
         (one.kind, one.tier, one.grade, one.signals) for one in before
     ]
-    together = {call.id: call for call in merged_calls(views(built, ToolCall))}
+    together = {call.id: call for call in merge_calls(views(built, ToolCall))}
     assert set(together) == set(calls)
     assert {name: call.status for name, call in together.items()} == {name: call.status for name, call in calls.items()}
     assert {prompt.id for prompt in views(built, Prompt)} == prompts
@@ -265,7 +265,7 @@ def test_the_whole_of_a_session(built: Built, home: Path) -> None:
     report = imported(built)
     assert (report.sessions, report.calls, report.edits, report.edits_without_file) == (1, 4, 1, 0)
     assert (report.subagents, report.subagents_unattached, report.versions) == (1, 0, [NEW])
-    whole = merged_session(views(built, Session))
+    whole = merge_session(views(built, Session))
     assert whole is not None and whole.model == MODEL
     (read,) = [call for call in views(built, ToolCall) if call.name == "read"]
     assert (read.subagent, read.parent) == (CHILD, child.task_call)
