@@ -2,7 +2,7 @@
 # Only features of make 3.81 are used, which is what macOS has.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full check fmt-check lint types imports docs docs-check assets assets-check screenshots bench fmt lock clean \
+.PHONY: help demo test test-full check fmt-check lint types imports names docs docs-check assets assets-check screenshots bench fmt lock clean \
 	setup setup-run
 
 # Another project's Python settings must not reach ours.
@@ -30,7 +30,7 @@ test: setup ## the tests (TESTS=tests/unit for a part)
 test-full: setup ## the tests, the slow faults and long fuzzing included
 	@$(PYTEST) -m "" --hypothesis-profile slow $(TESTS)
 
-check: fmt-check lint types imports docs-check assets-check ## format, lint, types, imports, documents, built files
+check: fmt-check lint types imports names docs-check assets-check ## format, lint, types, imports, names, documents, built files
 
 fmt-check: setup
 	@$(PY) -m ruff format --check $(CODE)
@@ -45,6 +45,9 @@ types: setup ## mypy --strict
 
 imports: setup ## the import contracts: which package may import which
 	@.venv/bin/lint-imports --no-logo
+
+names: setup ## every public type has its own noun, functions have verbs
+	@$(PY) -m tools.names
 
 docs-check: setup ## the generated documents are the ones in the tree
 	@$(PY) tools/docs.py --check

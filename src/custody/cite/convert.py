@@ -52,7 +52,7 @@ def _refuse(layout: Layout, listing: SourceListing) -> None:
     if (found := circle(layout, listing)) is not None:
         line, column = layout.place(found.at)
         raise CiteError(
-            f"the footnote at line {line}, column {column} leads back to itself: {found.words}",
+            f"the footnote at line {line}, column {column} leads back to itself: {found.route}",
             hint="a footnote may not refer to itself, directly or through others",
         )
     for trouble in listing.troubles:

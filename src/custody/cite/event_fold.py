@@ -16,7 +16,7 @@ from custody.cite.events import (
     SourceMergeEvent,
     SourceReading,
     SourceRegistration,
-    SourceUsage,
+    SourceUseEvent,
 )
 from custody.cite.keys import SourceKeys, content_key, loose_key, normalize_text
 from custody.cite.links import update_link_memory
@@ -139,7 +139,7 @@ def _read(shelf: Shelf, event: SourceReading) -> bool:
     return True
 
 
-def _use(shelf: Shelf, event: SourceUsage) -> bool:
+def _use(shelf: Shelf, event: SourceUseEvent) -> bool:
     if shelf.entry(event.number) is None:
         return False
     shelf.add_use(event.number, event.kind, event.artifact)
@@ -165,7 +165,7 @@ _APPLY: MappingProxyType[type[RegistryChange], Callable[[Shelf, Any], bool]] = M
         AddressSplit: _part,
         ExcerptEvent: _excerpt,
         SourceReading: _read,
-        SourceUsage: _use,
+        SourceUseEvent: _use,
         LinkCheckEvent: _check,
         SourceLost: _lose,
     }

@@ -103,7 +103,7 @@ class SourceReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceUsage:
+class SourceUseEvent:
     """Something rests on a source."""
 
     stamp: Stamp
@@ -136,7 +136,7 @@ RegistryChange = (
     | AddressSplit
     | ExcerptEvent
     | SourceReading
-    | SourceUsage
+    | SourceUseEvent
     | LinkCheckEvent
     | SourceLost
 )

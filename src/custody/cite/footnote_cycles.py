@@ -18,7 +18,7 @@ class Circle:
     labels: tuple[Label, ...]
 
     @property
-    def words(self) -> str:
+    def route(self) -> str:
         """The way round, as one would write it."""
         return " → ".join(f"[{label}]" for label in (*self.labels, self.labels[0]))
 

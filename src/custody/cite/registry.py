@@ -20,7 +20,7 @@ from custody.cite.events import (
     SourceMergeEvent,
     SourceReading,
     SourceRegistration,
-    SourceUsage,
+    SourceUseEvent,
     Stamp,
 )
 from custody.cite.keys import SourceKeys, keys_of
@@ -141,7 +141,7 @@ def to_use(shelf: Shelf, source_id: str, kind: ArtifactType, artifact: str, stam
         raise SourceError("usage", f"is by '{artifact[:40]}'", hint="give the id of what rests on the source")
     if (kind, artifact) in shelf.uses(entry.number):
         return ()
-    return (SourceUsage(stamp=stamp, number=entry.number, kind=kind, artifact=artifact),)
+    return (SourceUseEvent(stamp=stamp, number=entry.number, kind=kind, artifact=artifact),)
 
 
 def to_check(shelf: Shelf, source_id: str, look: LinkCheck, stamp: Stamp) -> tuple[RegistryChange, ...]:

@@ -73,7 +73,7 @@ class _Teller:
             self.show(OutputKind.OUTPUT, "")
             self._say(command.about, f"{INDENT}# ")
         self.show(OutputKind.COMMAND, f"{INDENT}$ {command.line}")
-        ran = self.verbs.run(command.words, self._given(command.given_by))
+        ran = self.verbs.run(command.arguments, self._given(command.given_by))
         for line in _shown(_readable(ran, self.place), command):
             self.show(OutputKind.OUTPUT, f"{INDENT}{line}".rstrip())
         wrong = list(_wrong(ran, command))

@@ -28,7 +28,7 @@ class Command:
     happens: Happens | None = None
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def arguments(self) -> tuple[str, ...]:
         """What ``custody`` is given."""
         return tuple(shlex.split(self.line.rpartition(PIPE)[2])[1:])
 

@@ -145,7 +145,7 @@ class _Execution:
                 call.cancel()
             self.calls.end_all(outcome.status, outcome.error)
         await asyncio.wait({self.ended}, timeout=ENDING_SECONDS)
-        return self._told(outcome, self.ended.result() if self.ended.done() else None)
+        return self._make_execution(outcome, self.ended.result() if self.ended.done() else None)
 
     def hear(self, item: bytes | WorkerEnd) -> None:
         """Take what the worker said, or that it ended."""
@@ -220,7 +220,7 @@ class _Execution:
             return RpcResult(said.id, success=False, error=_describe_failure(name, asked))
         return RpcResult(said.id, success=True, result=asked.result())
 
-    def _told(self, outcome: _ExecutionOutcome, ending: WorkerEnd | None) -> Execution:
+    def _make_execution(self, outcome: _ExecutionOutcome, ending: WorkerEnd | None) -> Execution:
         return Execution(
             id=self.calls.execution,
             success=outcome.status == "ok",

@@ -66,22 +66,22 @@ class _ChainUpload:
         there = empty_head(self.head.store) if held is None else _head(held)
         if there.seq > self.head.seq:
             what = f"the service has {there.seq:,} records of our own chain, more than this store wrote"
-            return self._told(there, "refused", [Damage(DamageCode.CHAIN_CUT, what)])
+            return self._report_chain(there, "refused", [Damage(DamageCode.CHAIN_CUT, what)])
         fork = fork_at(self.evidence.store, there)
         if fork is not None:
-            return self._told(there, "refused", [fork])
+            return self._report_chain(there, "refused", [fork])
         origins = self._changed_origins(there)
         if there == self.head and not origins:
-            return self._told(there, "same")
+            return self._report_chain(there, "same")
         if dry_run:
-            return self._told(there, "waits")
+            return self._report_chain(there, "waits")
         try:
             self._send_all(there, origins)
         except ServiceRefusal as error:
             if error.status != CONFLICT:
                 raise
-            return self._told(there, "refused", [Damage(DamageCode.CHAIN_FORK, error.message)])
-        return self._told(there, "sent")
+            return self._report_chain(there, "refused", [Damage(DamageCode.CHAIN_FORK, error.message)])
+        return self._report_chain(there, "sent")
 
     def _send_all(self, there: ChainTip, origins: dict[RepoPath, bytes]) -> None:
         self.evidence.desk.progress.start("sending", int(self.head.seq - there.seq))
@@ -128,7 +128,7 @@ class _ChainUpload:
         fresh = {path: data for path, data in made.items() if kept.get(str(path)) != digest_text(digest_of(data))}
         return fresh | {path: encode_origins(FileOrigins(1, str(path), [], [])) for path in gone}
 
-    def _told(self, there: ChainTip, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
+    def _report_chain(self, there: ChainTip, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
         return SharedChain(
             store=self.head.store,
             records=int(self.head.seq),

@@ -65,14 +65,14 @@ class Chances:
 
     def predict(self, case: LevelCase) -> AcceptanceChance:
         """The chance of a change as of the moment at which it is opened; asking changes nothing."""
-        return self._said(case, case.opened_ns)
+        return self._estimate(case, case.opened_ns)
 
     def learn(
         self, case: LevelCase, decision: DecisionType, decided_ns: int, said: AcceptanceChance | None = None
     ) -> None:
         """Learn how a change was decided; ``said`` is what was predicted, without it what would be said now."""
         good = is_good(decision)
-        inputs = self._said(case, decided_ns).inputs if said is None else said.inputs
+        inputs = self._estimate(case, decided_ns).inputs if said is None else said.inputs
         everyone = self._levels.of(case, decided_ns)[0].rate
         self._weights.learn(inputs, good=good, at_ns=decided_ns)
         self._ratings.learn(case, logit_of(everyone), good=good, at_ns=decided_ns)
@@ -84,7 +84,7 @@ class Chances:
         score = move_score(self._score(case, decided_ns), value, self._rules.ema_alpha)
         self._scores[key] = (score, max(decided_ns, since_ns))
 
-    def _said(self, case: LevelCase, now_ns: int) -> AcceptanceChance:
+    def _estimate(self, case: LevelCase, now_ns: int) -> AcceptanceChance:
         levels = self._levels.of(case, now_ns)
         ratings = self._ratings.of(case)
         score = self._score(case, now_ns)

@@ -61,7 +61,7 @@ class Claim:
     partly: bool = False
 
     @property
-    def said(self) -> str:
+    def name(self) -> str:
         """The name, as it was given."""
         return self.id or (f"#{self.number}" if self.number is not None else f'"{self.title}"')
 
@@ -75,7 +75,7 @@ def claims_in(message: str) -> tuple[Claim, ...]:
     (Claim(id=None, number=None, title='Revert "x"', mainline=None, partly=False),)
     """
     for read in (_by_id, _by_number, _by_title):
-        if found := {claim.said: claim for claim in read(message[:MESSAGE_SIGNS_MAX])}:
+        if found := {claim.name: claim for claim in read(message[:MESSAGE_SIGNS_MAX])}:
             return tuple(found.values())[:NAMED_MAX]
     return ()
 

@@ -122,7 +122,7 @@ class ChanceModel:
         self._said[place] = said = self._chances.predict(case)
         return said.probability
 
-    def said(self, place: int) -> AcceptanceChance:
+    def find_estimate(self, place: int) -> AcceptanceChance:
         """What was said of a change that is not decided yet."""
         return self._said[place]
 

@@ -104,7 +104,7 @@ class _StreamReplay:
             told[place] = min(max(rival.predict(place, case), rules.chance_min), rules.chance_max)
         for document, approved in zip(self._documents, self._approved, strict=True):
             approved[place] = document.approves(case)
-        low = self._ours.said(place).low
+        low = self._ours.find_estimate(place).low
         self._let[place] = tuple(risk.passes(low, case.opened_ns) for risk in self.risks)
 
     def decide(self, place: int) -> None:
@@ -112,7 +112,7 @@ class _StreamReplay:
         if place not in self._let:
             self.open(place)
         one = self._stream[place]
-        low = self._ours.said(place).low
+        low = self._ours.find_estimate(place).low
         for rival in self._rivals:
             rival.learn(place, one.case, one.decision, one.decided_ns)
         for risk, passed in zip(self.risks, self._let.pop(place), strict=True):

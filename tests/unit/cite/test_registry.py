@@ -15,7 +15,7 @@ from custody.cite.events import (
     SourceLost,
     SourceMergeEvent,
     SourceRegistration,
-    SourceUsage,
+    SourceUseEvent,
     Stamp,
 )
 from custody.cite.keys import keys_of
@@ -181,7 +181,7 @@ def test_events_that_do_not_fit_change_nothing() -> None:
         SourceMergeEvent(stamp=stamp, number=1, absorbed=9, how=RegistrationReason.PERSON, reason="x"),
         MergeReversal(stamp=stamp, number=1, absorbed=2, reason="x"),
         AddressSplit(stamp=stamp, number=3, of=1, spelling="https://example.org/1", reason="x"),
-        SourceUsage(stamp=stamp, number=9, kind="finding", artifact="f"),
+        SourceUseEvent(stamp=stamp, number=9, kind="finding", artifact="f"),
     ]
     assert [apply(story.shelf, event) for event in misfits] == [False] * len(misfits)
     assert story.seen() == before

@@ -96,12 +96,12 @@ def test_two_stories_at_once_go_as_told_alike_and_only_the_kept_one_stays(hostil
     tries = said_too.rpartition("Try there:\n")[2].splitlines()
     assert len(tries) == 3
     for line in tries:
-        ran = custody(folder / "till", *Command(line.strip()).words)
+        ran = custody(folder / "till", *Command(line.strip()).arguments)
         assert (ran.status, bool(ran.out)) == (0, True), line
 
 
 def test_every_verb_is_in_the_story() -> None:
-    told = {next(word for word in command.words if not word.startswith(("-", "."))) for command in _commands()}
+    told = {next(word for word in command.arguments if not word.startswith(("-", "."))) for command in _commands()}
     verbs = {verb for section, verbs in SECTIONS.items() if section != TEAM for verb in verbs}
     assert told == verbs - {"demo"}
 

@@ -45,8 +45,8 @@ def test_a_state_comes_back_as_it_was(store: Store) -> None:
     state = a_state(7, path=OTHER, text="caf\udce9 = 1\n")
     LineageTables(store).put(state, [1, 2, 1])
     assert LineageTables(store).states([7, 8]) == [state]
-    assert LineageTables(store).told(7) == state.told
-    assert LineageTables(store).told(8) is None
+    assert LineageTables(store).read_state_author(7) == state.told
+    assert LineageTables(store).read_state_author(8) is None
     bare = replace(a_state(9), told=replace(a_state(9).told, session=None, call=None, revision=None))
     LineageTables(store).put(bare, [])
     assert LineageTables(store).states([9]) == [bare]

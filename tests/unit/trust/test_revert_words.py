@@ -93,5 +93,5 @@ def test_a_message_made_to_take_long_does_not(start: str, piece: str) -> None:
 @given(st.text(alphabet=st.characters(codec="utf-8")))
 def test_any_text_can_be_read(text: str) -> None:
     for claim in claims_in(f'Revert "{text}"\n\nThis reverts commit {text}'):
-        assert claim.said
+        assert claim.name
     number_of(text)

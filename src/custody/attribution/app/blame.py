@@ -108,7 +108,7 @@ class BlameReporter:
         texts = self._evidence.texts(path, commit)
         _check(stretches, path, len(texts))
         found = document_findings(self._evidence.desk, self._evidence.store, commit, path, stretches)
-        return texts, [self._answers.told(finding) for finding in found]
+        return texts, [self._answers.make_document_answer(finding) for finding in found]
 
     def attribution(self, answer: LineAnswer) -> Attribution:
         """One answer as it leaves the program."""

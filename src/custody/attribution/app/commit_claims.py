@@ -53,7 +53,7 @@ class _ClaimedRange:
         return Trace(f"{self.file.agent}:{self.file.session}", self.file.agent, self.file.session)
 
     @property
-    def told(self) -> ToolClaim:
+    def tool_claim(self) -> ToolClaim:
         """The claim as it stands beside an answer."""
         return ToolClaim(self.trace, self.model, self.file.producer, self.record)
 
@@ -62,7 +62,7 @@ class _ClaimedRange:
         return self.range.model or self.file.model
 
     @property
-    def said(self) -> "_ClaimRow":
+    def claim_row(self) -> "_ClaimRow":
         """What weighs when several claim the same lines."""
         return self.trace, self.file.call, self.model, self.record, self.range.level, self.range.hash is not None
 
@@ -99,7 +99,7 @@ def attested_in(evidence: AttributionContext, commit: Commit) -> Iterator[Commit
         chosen: dict[tuple[_ClaimRow, ...], int | None] = {}
         for lines, some in _stretches(confirmed):
             # Who of them answers depends on what they say, not on which of the lines they say it.
-            said = tuple(claim.said for claim in some)
+            said = tuple(claim.claim_row for claim in some)
             hashed = content_hash(
                 text.encode("utf-8", "surrogateescape") for text in texts[lines.first - 1 : lines.last]
             )
@@ -202,9 +202,9 @@ class _FileClaims:
             if not claims and stretch == lines:
                 yield answer
                 continue
-            yield self._told(self._narrowed(answer, stretch), claims)
+            yield self._add_claims(self._narrowed(answer, stretch), claims)
 
-    def _told(self, answer: LineAnswer, claims: Sequence[_ClaimedRange]) -> LineAnswer:
+    def _add_claims(self, answer: LineAnswer, claims: Sequence[_ClaimedRange]) -> LineAnswer:
         segment = answer.finding.segment
         if claims and answer.origin == UNKNOWN and isinstance(answer.finding, NoAttribution):
             chosen = _chosen(self._evidence, segment, claims)
@@ -283,5 +283,5 @@ class _FileClaims:
 def _others(answer: LineAnswer, claims: Sequence[_ClaimedRange]) -> tuple[ToolClaim, ...]:
     """Who claims the lines beside whoever the answer names."""
     named = answer.finding.candidate.trace if isinstance(answer.finding, TraceAttribution) else None
-    told = {claim.trace: claim.told for claim in claims if claim.trace != named}
+    told = {claim.trace: claim.tool_claim for claim in claims if claim.trace != named}
     return tuple(told[trace] for trace in sorted(told, key=lambda trace: (trace.agent, trace.session)))

@@ -60,13 +60,13 @@ class CommitLinkIndex:
     def shown_by(self, commit: Commit, worked: SessionEdit) -> tuple[RecordRef, ...]:
         """The records that say that the session made the commit; none when there is no link."""
         found = {
-            *self._said(commit.id, worked),
+            *self._find_stated_links(commit.id, worked),
             *self._seen(commit.id, worked),
             *self._requested(commit, worked),
         }
         return tuple(sorted(found))
 
-    def _said(self, commit: CommitSha, worked: SessionEdit) -> Iterator[RecordRef]:
+    def _find_stated_links(self, commit: CommitSha, worked: SessionEdit) -> Iterator[RecordRef]:
         for seen in self._counting(links_of_commit(self._store, commit), worked):
             view = seen.view
             # A link that was derived from content only proposes: content is paid for by its own signal.
@@ -81,7 +81,7 @@ class CommitLinkIndex:
                 yield ref
 
     def _is_linked(self, commit: CommitSha, worked: SessionEdit) -> bool:
-        said = any(True for _ in self._said(commit, worked))
+        said = any(True for _ in self._find_stated_links(commit, worked))
         return said or any(self._was_at_work(view, worked) for _, view in self._views(commit, worked))
 
     def _replaced(self, view: ObservedCommit, worked: SessionEdit) -> Iterator[CommitSha]:

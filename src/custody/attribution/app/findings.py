@@ -70,7 +70,7 @@ class LineAttributor:
         answers = attested_findings(self._evidence, version, answers)
         return traced_findings(self._evidence, version, answers)
 
-    def told(self, finding: AttributionFinding) -> LineAnswer:
+    def make_document_answer(self, finding: AttributionFinding) -> LineAnswer:
         """A finding of profile ``document`` as an answer: its commit, and the model and place that its trace names."""
         trail = (finding.segment.commit,)
         if not isinstance(finding, TraceAttribution):
@@ -202,7 +202,7 @@ class LineAttributor:
         return 0 if parent is None or parent.committer.at is None else parent.committer.at.seconds * NS
 
     def _read_story(self, state: int) -> Story | None:
-        told = self._evidence.lineage.tables.told(state)
+        told = self._evidence.lineage.tables.read_state_author(state)
         if told is None or told.session is None:
             return None
         grade = self._grade(told)

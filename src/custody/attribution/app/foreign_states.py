@@ -73,7 +73,7 @@ class ForeignStates:
 
     def withheld(self, state: StateRow, commit: CommitSha | None) -> Withheld:
         """What stands for a state's text."""
-        beside = self._told(state.ref.store, state.path)
+        beside = self._read_context(state.ref.store, state.path)
         place = (int(state.ref.seq), state.n)
         lines = () if commit is None else beside.likes.get((commit, *place), ())
         likes = (
@@ -130,7 +130,7 @@ class ForeignStates:
             self._places[ref.store] = self._tables.places(ref.store)
         return self._places[ref.store].get((int(ref.seq), n))
 
-    def _told(self, store: StoreId, path: RepoPath) -> _ForeignContext:
+    def _read_context(self, store: StoreId, path: RepoPath) -> _ForeignContext:
         if (store, path) not in self._beside:
             self._beside[store, path] = self._read(store, path)
         return self._beside[store, path]

@@ -345,7 +345,7 @@ class History:
     def _overwrote(self, state: int) -> int | None:
         """When a state's call wrote over a text that nobody captured; a hook captures it, so only claims can say so."""
         if state not in self._overwritten:
-            told = self._tables.told(state)
+            told = self._tables.read_state_author(state)
             is_claim = told is not None and told.kind in (TRANSCRIPT, IMPORTED)
             rows = self._tables.states([state]) if is_claim else ()
             self._overwritten[state] = next((row.at_ns for row in rows if self._lineage.overwrites(row)), None)

@@ -79,7 +79,7 @@ class Proposal:
         return frozenset() if text is None else frozenset(text.split(b"\n"))
 
 
-_Proposing = ObservedView[TracedFile] | ObservedView[FileEdit]
+_ProposalSearch = ObservedView[TracedFile] | ObservedView[FileEdit]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Proposals:
 
     store: Store
     rules: AttributeRules
-    _answers: dict[object, Sequence[_Proposing]] = field(default_factory=dict)
+    _answers: dict[object, Sequence[_ProposalSearch]] = field(default_factory=dict)
 
     def of(self, segment: Segment) -> list[Proposal]:
         """All that may have written ``segment``; the time window only while that is too few traces of this file."""
@@ -111,7 +111,7 @@ class Proposals:
                 found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, Grade.CLAIMED, (one.record.ref,))
         return list(found.values())
 
-    def _grade(self, one: _Proposing) -> Grade:
+    def _grade(self, one: _ProposalSearch) -> Grade:
         is_recorded = one.record.entry.kind in _RECORDED and not is_claim(one.record, self._chains)
         return Grade.RECORDED if is_recorded else Grade.CLAIMED
 
@@ -123,7 +123,7 @@ class Proposals:
     def _chains(self) -> set[StoreId]:
         return list_trusted_chains(self.store)
 
-    def _of_commit(self, commit: CommitSha | None) -> Sequence[_Proposing]:
+    def _of_commit(self, commit: CommitSha | None) -> Sequence[_ProposalSearch]:
         if commit is None:
             return []
         return self._once("traced of", commit, partial(traced_files_of_commits, self.store, [commit]))
@@ -136,19 +136,19 @@ class Proposals:
             if seen.view.origin is not LinkOrigin.CONTENT
         ]
 
-    def _linked(self, segment: Segment, links: Iterable[ObservedView[CommitLink]]) -> Iterator[_Proposing]:
+    def _linked(self, segment: Segment, links: Iterable[ObservedView[CommitLink]]) -> Iterator[_ProposalSearch]:
         for session in dict.fromkeys(link.view.session for link in links):
             yield from self._once("traced by", session, partial(traced_files, self.store, session))
             yield from self._once("edits by", session, partial(edits_of_file_by, self.store, session, segment.path))
 
-    def _at_parent(self, segment: Segment) -> Iterator[_Proposing]:
+    def _at_parent(self, segment: Segment) -> Iterator[_ProposalSearch]:
         parent = segment.parent
         if parent is not None:
             digits = self.rules.revision_digits_min
             yield from self._once("traced at", parent, partial(traced_files_at, self.store, parent, digits))
             yield from self._once("edits at", parent, partial(edits_of_file_at, self.store, segment.path, parent))
 
-    def _in_window(self, segment: Segment) -> Iterator[_Proposing]:
+    def _in_window(self, segment: Segment) -> Iterator[_ProposalSearch]:
         if segment.at_ns is None:
             return
         since, until = window_ns(segment.at_ns, self.rules)
@@ -156,8 +156,8 @@ class Proposals:
         yield from edits_of_file(self.store, segment.path, since_ns=since, until_ns=until)
 
     def _once(
-        self, what: str, name: CommitSha | SessionId, ask: Callable[[], Sequence[_Proposing]]
-    ) -> Sequence[_Proposing]:
+        self, what: str, name: CommitSha | SessionId, ask: Callable[[], Sequence[_ProposalSearch]]
+    ) -> Sequence[_ProposalSearch]:
         if (what, name) not in self._answers:
             self._answers[what, name] = ask()
         return self._answers[what, name]

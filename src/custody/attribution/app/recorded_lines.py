@@ -29,10 +29,10 @@ def compute_word_share(lines: Sequence[str], text: str) -> float:
     (0.5, 1.0)
     """
     words = [word for line in lines for word in split_line_words(line)]
-    there = _words(text)
+    there = _split_words(text)
     return sum(word in there for word in words) / len(words) if words else 1.0
 
 
 @lru_cache(maxsize=64)
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(split_line_words(text))

@@ -180,7 +180,7 @@ class LineageTables:
         found = (self._db.rows(f"SELECT {_STATE} FROM lineage_state WHERE id = ?", (id_,)) for id_ in ids)
         return [_state(row) for rows in found for row in rows]
 
-    def told(self, state: int) -> StateAuthor | None:
+    def read_state_author(self, state: int) -> StateAuthor | None:
         """Who is said to have made a state; None when it is not there."""
         rows = self._db.rows(f"SELECT {_TOLD} FROM lineage_state WHERE id = ?", (state,))
         return _read_state_author(rows[0]) if rows else None

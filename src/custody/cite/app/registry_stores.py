@@ -152,11 +152,11 @@ class InStore:
         """Give numbers to the sources that recorders and agents' calls told of since the last look."""
         own = store.own()
         for page in () if own is None else pages(store, own):
-            told = [one for seen in page.seen if (one := self._told(seen)) is not None]
+            told = [one for seen in page.seen if (one := self._read_recorded_source(seen)) is not None]
             self._append(store, partial(plan_registrations, told))
             RegistryTables(store).set_adopted(page.store, page.until)
 
-    def _told(self, seen: ObservedView[SourceAccess | Source]) -> RecordedSource | None:
+    def _read_recorded_source(self, seen: ObservedView[SourceAccess | Source]) -> RecordedSource | None:
         try:
             said = source_in(seen)
             if said is None:

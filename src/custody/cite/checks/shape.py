@@ -17,7 +17,7 @@ def list_does_not_show(subject: AuditSubject, _rules: CiteRules) -> Iterator[Che
 def in_a_circle(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:
     """Footnotes that lead back to themselves."""
     for circle in circles(subject.layout, subject.listing):
-        yield CheckFinding(CitationCode.CIRCLE, circle.at, f"the footnote leads back to itself: {circle.words}")
+        yield CheckFinding(CitationCode.CIRCLE, circle.at, f"the footnote leads back to itself: {circle.route}")
 
 
 def no_text(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:

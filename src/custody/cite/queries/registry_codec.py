@@ -16,7 +16,7 @@ from custody.cite.events import (
     SourceMergeEvent,
     SourceReading,
     SourceRegistration,
-    SourceUsage,
+    SourceUseEvent,
     Stamp,
 )
 from custody.cite.events import RegistryChange as Happened
@@ -196,12 +196,12 @@ def _read_read(said: RegistryEvent, stamp: Stamp) -> SourceReading:
     )
 
 
-def _write_used(event: SourceUsage) -> tuple[str, dict[str, Json]]:
+def _write_used(event: SourceUseEvent) -> tuple[str, dict[str, Json]]:
     return "use", {"artifact_type": event.kind, "artifact": event.artifact}
 
 
-def _read_used(said: RegistryEvent, stamp: Stamp) -> SourceUsage:
-    return SourceUsage(
+def _read_used(said: RegistryEvent, stamp: Stamp) -> SourceUseEvent:
+    return SourceUseEvent(
         stamp=stamp,
         number=said.number,
         kind=_require_part("artifact_type", said.artifact_type),
@@ -241,7 +241,7 @@ _WRITE: MappingProxyType[type[Happened], Callable[[Any], tuple[str, dict[str, Js
         AddressSplit: _write_parted,
         ExcerptEvent: _write_excerpted,
         SourceReading: _write_read,
-        SourceUsage: _write_used,
+        SourceUseEvent: _write_used,
         LinkCheckEvent: _write_checked,
     }
 )

@@ -91,7 +91,7 @@ class TableShelf:
 
     def excerpts(self, number: int) -> list[ExcerptEvent]:
         """The passages kept under a number, read from their records."""
-        return [event for event in self._told("registry_excerpt", number) if isinstance(event, ExcerptEvent)]
+        return [event for event in self._list_events("registry_excerpt", number) if isinstance(event, ExcerptEvent)]
 
     def add_reading(self, event: SourceReading) -> None:
         """Keep that it was read."""
@@ -99,7 +99,7 @@ class TableShelf:
 
     def readings(self, number: int) -> list[SourceReading]:
         """How it was read, from its records."""
-        return [event for event in self._told("registry_reading", number) if isinstance(event, SourceReading)]
+        return [event for event in self._list_events("registry_reading", number) if isinstance(event, SourceReading)]
 
     def add_use(self, number: int, kind: ArtifactType, artifact: str) -> None:
         """Keep a use, once."""
@@ -150,7 +150,7 @@ class TableShelf:
             (self.registry, number, *values, self.ref.store, int(self.ref.seq)),
         )
 
-    def _told(self, table: str, number: int) -> Iterator[Happened]:
+    def _list_events(self, table: str, number: int) -> Iterator[Happened]:
         rows = self._db.rows(
             f"SELECT store_id, seq FROM {table} WHERE registry = ? AND n = ? ORDER BY store_id, seq",
             (self.registry, number),

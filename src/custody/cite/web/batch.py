@@ -15,12 +15,12 @@ T = TypeVar("T")
 async def look_at(checker: LinkChecker, urls: Sequence[str], tell: Callable[[LinkOutcome], None]) -> None:
     """Look at every address, each once, and tell of each as soon as it is known."""
 
-    async def one(url: str) -> None:
+    async def check_url(url: str) -> None:
         tell(await checker.look(url))
 
     async with asyncio.TaskGroup() as group:
         for url in dict.fromkeys(urls):
-            group.create_task(one(url))
+            group.create_task(check_url(url))
 
 
 async def gather_calls(calls: Sequence[Awaitable[T]]) -> list[T]:

@@ -27,7 +27,7 @@ Call = tuple[str, SessionId, str | None]
 """An agent's call in a session; None where its events name no call."""
 
 
-_Written = FileEdit | FileState | TracedFile
+_TextView = FileEdit | FileState | TracedFile
 
 
 class Doubts:
@@ -106,7 +106,7 @@ class Doubts:
         texts = (_text_in(seen) for seen in self._records_of(one))
         return any(text is None or compute_word_share(readable, text) >= WORDS_SHARE_MIN for text in texts)
 
-    def _records_of(self, one: Attribution) -> Iterator[ObservedView[_Written]]:
+    def _records_of(self, one: Attribution) -> Iterator[ObservedView[_TextView]]:
         """What the records that an answer rests on say, as far as it is of its agent and session."""
         refs = {ref for signal in one.evidence for ref in signal.records}
         if one.kind == "person":
@@ -118,7 +118,7 @@ class Doubts:
             store, _, seq = ref.rpartition(":")
             record = self._store.tables.record(RecordRef(StoreId(store), Seq(int(seq))))
             for n, view in enumerate(() if record is None else self._store.views.of(record)):
-                if not isinstance(view, _Written):
+                if not isinstance(view, _TextView):
                     continue
                 if (view.agent, view.session) == (one.agent, one.session_id):
                     assert record is not None, "a view is one of a record"
@@ -140,7 +140,7 @@ def _content(edit: FileEdit) -> tuple[object, ...]:
     return edit.id, edit.path, edit.before, edit.after, edit.proposed, edit.part
 
 
-def _text_in(seen: ObservedView[_Written]) -> str | None:
+def _text_in(seen: ObservedView[_TextView]) -> str | None:
     """The text that a record brought; None where there is no text any more."""
     view = seen.view
     text = view.after if isinstance(view, FileEdit) else view.text if isinstance(view, FileState) else None

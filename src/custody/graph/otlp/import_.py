@@ -59,7 +59,7 @@ class OtlpRepairs:
             named.append(place)
 
     @property
-    def told(self) -> list[SpanRepairReport]:
+    def reports(self) -> list[SpanRepairReport]:
         """All of it as it leaves the program."""
         return [
             SpanRepairReport(code.label, code.value, self.counts[code], self.places[code])
@@ -202,5 +202,5 @@ class _OtlpImport:
             kinds=dict(sorted(self._kinds.items())),
             attributes_left_out=self._left_out,
             unfollowed=self._unfollowed,
-            repairs=self._repairs.told,
+            repairs=self._repairs.reports,
         )

@@ -142,7 +142,7 @@ class Capabilities:
         return call
 
     async def _call(self, name: str, args: Any) -> Any:
-        with self._told(name):
+        with self._trace_call(name):
             return await run(self._codes[name], {**self._names, "args": args})
 
     def defined(self, fn: Any = None, /, *, name: str | None = None) -> Any:
@@ -154,18 +154,18 @@ class Capabilities:
 
         @wraps(fn)
         async def awaited(*args: Any, **more: Any) -> Any:
-            with self._told(called):
+            with self._trace_call(called):
                 return await fn(*args, **more)
 
         @wraps(fn)
         def plain(*args: Any, **more: Any) -> Any:
-            with self._told(called):
+            with self._trace_call(called):
                 return fn(*args, **more)
 
         return awaited if iscoroutinefunction(fn) else plain
 
     @contextmanager
-    def _told(self, name: str) -> Iterator[None]:
+    def _trace_call(self, name: str) -> Iterator[None]:
         trace, parent = os.urandom(8).hex(), running.get()
         said = {"trace_id": trace, "parent_trace_id": parent, "name": name}
         token = running.set(trace)

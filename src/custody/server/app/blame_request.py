@@ -21,7 +21,7 @@ def answer_blame(desk: Workspace, asked: BlameBody, *, with_text: bool) -> Blame
     path = RepoPath.of(asked.file_path)
     segments = (_segment(path, segment) for segment in asked.blame_data)
     origins = blame_segments(desk, segments, with_prompt=with_text)
-    return BlameAnswer(file_path=asked.file_path, attributions=[_told(origin) for origin in origins])
+    return BlameAnswer(file_path=asked.file_path, attributions=[_report_segment(origin) for origin in origins])
 
 
 def _segment(path: RepoPath, said: BlamedSegment) -> Segment:
@@ -46,7 +46,7 @@ def _at_ns(said: str | int | float | None) -> int | None:
     return checked_ns(int(said * _NS))
 
 
-def _told(origin: SegmentOrigin) -> SegmentAnswer:
+def _report_segment(origin: SegmentOrigin) -> SegmentAnswer:
     """An answer in the document's names."""
     finding, trace = origin.finding, origin.trace
     if not isinstance(finding, TraceAttribution):

@@ -74,7 +74,7 @@ class Bench:
             report = self._report(number, pull)
             pull = self.github.pull(self.repository, number)
             if pull.head.sha == head:
-                told = self._told(number, head, report if isinstance(report, GateReport) else report.message)
+                told = self._make_judgement(number, head, report if isinstance(report, GateReport) else report.message)
                 if isinstance(report, FetchDelayError):
                     raise report  # it is told that there is no verdict yet; the job is tried again
                 return told
@@ -93,7 +93,7 @@ class Bench:
         except (InputError, GitError) as error:
             return error
 
-    def _told(self, number: int, head: CommitSha, report: GateReport | str) -> Judgement:
+    def _make_judgement(self, number: int, head: CommitSha, report: GateReport | str) -> Judgement:
         now = text_from(self.desk.now_ns())
         if isinstance(report, str):
             level, text = None, f"{MARK}\n**custody**: could not be judged: {escape_markup(report)}\n"

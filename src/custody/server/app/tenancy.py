@@ -28,7 +28,7 @@ class KeptTenancy:
     def __init__(self, desk: Workspace) -> None:
         self._desk = desk
         self._controls = _Controls(lambda: control_of(desk, as_service=True))
-        with self._controls.one():
+        with self._controls.connect():
             pass  # a database that was not initialised is refused now, not at the first question
 
     def grant(self, presented: str, now_ns: int) -> Grant | None:
@@ -75,17 +75,17 @@ class _Controls:
         with self._alone:
             waited = bool(self._idle)
         try:
-            with self.one() as control:
+            with self.connect() as control:
                 return question(control)
         except StoreError:
             if not waited:
                 raise
             self.close()
-            with self.one() as control:
+            with self.connect() as control:
                 return question(control)
 
     @contextmanager
-    def one(self) -> Iterator[ControlTables]:
+    def connect(self) -> Iterator[ControlTables]:
         """A connection for one question; one that failed is not used again."""
         with self._alone:
             control = self._idle.pop() if self._idle else None

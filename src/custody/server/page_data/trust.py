@@ -64,7 +64,7 @@ def agent_chance(desk: Workspace, agent: str, *, at: str | None) -> ChanceReport
         few_enough(count_decisions(store))
         state = (heads_of(store), asked.rules, asked.until_ns)
         estimator = _ESTIMATORS.get(place_of(desk), state, asked.now_ns, lambda: make_chance_estimator(store, asked))
-    return estimator.estimate(agent, asked.now_ns).told()
+    return estimator.estimate(agent, asked.now_ns).to_report()
 
 
 def heads_of(store: Store) -> tuple[tuple[str, int], ...]:

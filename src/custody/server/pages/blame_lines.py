@@ -93,7 +93,7 @@ class FileLines:
         places: dict[str, int] = {}
         kinds, agents = Counter[str](), Counter[str]()
         for one in attributions:
-            about = self._told(one)
+            about = self._describe_attribution(one)
             key = json.dumps(about)
             if key not in places:
                 places[key] = len(self._about)
@@ -109,7 +109,7 @@ class FileLines:
             LineCount(name, n, n / whole) for name, n in sorted(agents.items(), key=lambda one: (-one[1], one))
         ]
 
-    def _told(self, one: Attribution) -> dict[str, Any]:
+    def _describe_attribution(self, one: Attribution) -> dict[str, Any]:
         """What an island says of a stretch, in words that are fit to be shown; nothing where there is nothing."""
         told: dict[str, Any] = {
             "kind": one.kind,

@@ -134,13 +134,13 @@ class _MergeCheck:
         return answers[0], tuple(str(record.ref) for record in made)
 
     def _answer(self) -> ApprovalResult:
-        said = tuple(self._said(known) for known in self._known)
+        said = tuple(self._approve_author(known) for known in self._known)
         change = self._asking.proposed()
         nobody = Approval() if said else nobody_known(change, persons=self._by.persons)
         heads = heads_digest(self._store.tables.chains())
         return ApprovalResult(change, said, nobody, digest_text(Digest(heads)))
 
-    def _said(self, known: AuthorStanding) -> AuthorApproval:
+    def _approve_author(self, known: AuthorStanding) -> AuthorApproval:
         case = self._asking.case(known, approver=self._request.approver, damage=self._damage)
         return AuthorApproval(case, self._asking.allowed(case), known.chance)
 
@@ -213,7 +213,7 @@ def report_agent_approval(said: AuthorApproval, lines: int, rules: TrustRules) -
         budget_left=compute_budget_left(case, rules),
         approved=bool(said.approval),
         reasons=reasons_of(said.approval),
-        chance=None if said.chance is None else said.chance.told(),
+        chance=None if said.chance is None else said.chance.to_report(),
     )
 
 

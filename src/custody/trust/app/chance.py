@@ -85,7 +85,7 @@ class ChanceAccount:
             return f"it cannot be shown from {self.control.seen} decision(s) that few enough changes are bad ({seen})"
         return f"its chance of acceptance is at least {self.low:.3f}, below {self.control.threshold:g} ({seen})"
 
-    def told(self) -> ChanceReport:
+    def to_report(self) -> ChanceReport:
         """The same, as it is reported."""
         return ChanceReport(
             probability=self.probability,

@@ -141,7 +141,7 @@ def _claimed(repository: Repository, history: RevertHistory) -> Iterator[Revert]
         earlier = [sha for sha in one.candidates if Ancestry(sha, one.by) in older and sha != one.by]
         if not one.candidates or not earlier:
             state = one.problem or RevertState.ELSEWHERE
-            yield Revert(by=one.by, how=one.how, state=state, said=one.claim.said, partly=one.claim.partly)
+            yield Revert(by=one.by, how=one.how, state=state, said=one.claim.name, partly=one.claim.partly)
             continue
         yield _about(history, one, earlier[0])
 
@@ -191,7 +191,7 @@ def _problem(info: object) -> RevertState:
 def _about(history: RevertHistory, one: _NamedTarget, target: CommitSha) -> Revert:
     """A claim about a commit that is there; of a merge the named parent has to be one of its own."""
     found = Revert(
-        by=one.by, how=one.how, state=RevertState.GONE, said=one.claim.said, target=target, partly=one.claim.partly
+        by=one.by, how=one.how, state=RevertState.GONE, said=one.claim.name, target=target, partly=one.claim.partly
     )
     parents = history.commits[target].parents
     if target in history.cuts:

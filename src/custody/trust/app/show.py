@@ -61,7 +61,7 @@ def trust_why(desk: Workspace, agent: str, *, at: str | None = None) -> TrustWhy
         start=asked.rules.start_score,
         steps=[report_step(step) for step in account.steps],
         idle_days=0.0 if since_ns is None else max(0.0, (asked.now_ns - since_ns) / NS_PER_DAY),
-        chance=estimator.estimate(agent, asked.now_ns).told(),
+        chance=estimator.estimate(agent, asked.now_ns).to_report(),
     )
 
 

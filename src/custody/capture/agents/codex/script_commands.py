@@ -115,19 +115,19 @@ class _Script:
         """A value that stands in the script as it is, or under a name."""
         if depth > DEPTH_MAX:
             raise _UnreadableScript
-        value = self._one(depth)
+        value = self._parse_value(depth)
         if isinstance(value, list) and self._comes(".", "join", "("):
-            value = self._joined(value, self._one(depth))
+            value = self._joined(value, self._parse_value(depth))
             if not self._comes(")"):
                 raise _UnreadableScript
         while isinstance(value, str) and self._comes("+"):
-            value = self._joined([value, self._one(depth)], "")
+            value = self._joined([value, self._parse_value(depth)], "")
         after = self.tokens[self.at] if self.at < len(self.tokens) else _Token("sign", ";")
         if after.kind != "name" and after.text not in ENDS:
             raise _UnreadableScript  # it goes on in a way that is not known here
         return value
 
-    def _one(self, depth: int) -> Json:
+    def _parse_value(self, depth: int) -> Json:
         token = self._next()
         if token.kind == "text":
             return _unescaped(token.text[1:-1])

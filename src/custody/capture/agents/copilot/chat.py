@@ -112,7 +112,7 @@ class Chat:
             return
         request = ChatRequest(said, named)
         around = self._around(request)
-        asked = request.asked
+        asked = request.prompt
         if asked is not None:
             yield make_event_record(around, number, f"{named}:asked", {"type": PROMPT, "text": asked})
         start = ns_from(around.at)

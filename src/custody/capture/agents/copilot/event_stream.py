@@ -72,7 +72,7 @@ class StreamState:
             "session.model_change": self._model,
             "user.message": self._typed,
             "assistant.turn_start": self._turn,
-            "assistant.message": self._said,
+            "assistant.message": self._read_message,
             "tool.execution_start": self._begun,
             "tool.execution_complete": self._ended,
         }
@@ -165,7 +165,7 @@ class StreamState:
         self.is_replayed = "." in (get_string(data.get("turnId")) or "")
         yield from ()
 
-    def _said(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
+    def _read_message(self, number: int, value: Fields, data: Fields) -> Iterator[TranscriptLine]:
         if get_string(value.get("agentId")) is None:
             self.around.model = _model(data.get("model")) or self.around.model
         for request in map(fields, items(data.get("toolRequests"))) if self.is_replayed else ():

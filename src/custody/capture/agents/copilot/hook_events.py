@@ -78,7 +78,7 @@ class _CopilotEvent(ObservedHookEvent):
         self.subagent = own if own and own != session else None
 
     @property
-    def words(self) -> str:
+    def result_text(self) -> str:
         """What the model was shown."""
         answer = self.said.get("tool_result") or self.said.get("toolResult") or self.said.get("tool_response")
         told = fields(answer)
@@ -121,13 +121,13 @@ def _make_call_start(seen: _CopilotEvent) -> Iterator[View]:
 def _ended(seen: _CopilotEvent) -> Iterator[View]:
     if seen.call is None:
         return
-    wrong = seen.has_failed or went_wrong(seen.tool, seen.words, seen.given)
+    wrong = seen.has_failed or went_wrong(seen.tool, seen.result_text, seen.given)
     yield _call(seen, seen.call, CallStatus.FAILED if wrong else CallStatus.OK)
     use = replace(
         seen.use(seen.call, seen.tool),
         input=seen.given,
-        answer=seen.words,
-        words=seen.words,
+        answer=seen.result_text,
+        words=seen.result_text,
         failed=seen.has_failed,
     )
     yield from use_views(add_effects(use, seen.event.folder or get_string(seen.said.get("cwd"))))

@@ -63,7 +63,7 @@ class ChatRequest:
         self.version = get_string(fields(said.get("agent")).get("extensionVersion"))
 
     @property
-    def asked(self) -> str | None:
+    def prompt(self) -> str | None:
         """What a person typed; a button that was pressed and what the program sent itself are no words of theirs."""
         if get_string(self.said.get("confirmation")) or self.said.get("isSystemInitiated") is True:
             return None

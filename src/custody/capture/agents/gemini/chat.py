@@ -170,7 +170,7 @@ class ChatState:
         trouble = self._moment(number, value.get("timestamp"))
         if trouble is not None:
             yield trouble
-        found = [*self._said(number, value), *self._called(number, value)]
+        found = [*self._read_message(number, value), *self._called(number, value)]
         yield from found or (SkippedLine(kind, True),)
 
     def _moment(self, number: int, said: object) -> LineProblem | None:
@@ -184,7 +184,7 @@ class ChatState:
         self.at = moment
         return None
 
-    def _said(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine]:
+    def _read_message(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine]:
         """The message itself, where it has words that were not kept yet."""
         named = self._named(value)
         if named in self.done or not extract_result_text(value.get("content")).strip():

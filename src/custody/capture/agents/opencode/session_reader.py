@@ -85,11 +85,11 @@ class SessionReadState:
         elif kind == "session_message":
             yield from self._newer(number, named, get_string(value.get("type")) or "(no type)", value.get("data"))
         elif kind in ("message", "part"):
-            yield from self._said(number, kind, named, value.get("data"))
+            yield from self._read_row(number, kind, named, value.get("data"))
         else:
             yield SkippedLine(kind or "(no type)", False)
 
-    def _said(
+    def _read_row(
         self, number: int, kind: str, named: str, data: Json
     ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         said = object_of(data)

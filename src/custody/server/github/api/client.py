@@ -116,15 +116,15 @@ class GitHub:
         for _ in range(PAGES_MAX):
             if following is None:
                 return
-            answer = self._asked("GET", following, None)
+            answer = self._request("GET", following, None)
             yield answer.content
             after = answer.links.get("next", {}).get("url")
             following = None if after is None else self._within(after)
 
     def _send(self, method: str, path: str, body: bytes | None) -> bytes:
-        return self._asked(method, path, body).content
+        return self._request(method, path, body).content
 
-    def _asked(self, method: str, path: str, body: bytes | None) -> "httpx2.Response":
+    def _request(self, method: str, path: str, body: bytes | None) -> "httpx2.Response":
         credential = self._credential()
         for _ in range(REDIRECTS_MAX + 1):
             answer = self._once(method, path, body, credential)
