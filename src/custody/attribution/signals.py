@@ -108,15 +108,15 @@ def best_range(segment: Segment, candidate: TraceCandidate) -> Lines | None:
     return min(ranges, key=lambda lines: _place(lines, line), default=None)
 
 
-def revisions_match(one: str | None, other: str | None, digits_min: int) -> bool:
+def revisions_match(text: str | None, other: str | None, digits_min: int) -> bool:
     """Whether two revisions agree on the shorter one's digits, which must be at least ``digits_min``.
 
     >>> revisions_match("ABCDEF1", "abcdef1234", 7), revisions_match("abcdef", "abcdef1234", 7)
     (True, False)
     """
-    if one is None or other is None:
+    if text is None or other is None:
         return False
-    a, b = one.lower(), other.lower()
+    a, b = text.lower(), other.lower()
     shorter = min(len(a), len(b))
     return shorter >= digits_min and _HEX.issuperset(a + b) and a[:shorter] == b[:shorter]
 

@@ -38,9 +38,12 @@ def rank_candidate(segment: Segment, weighed: RankedCandidate) -> RankKey:
 
 def best_of(segment: Segment, weighed: list[RankedCandidate]) -> RankedCandidate:
     """The one that stands best; the order of ``weighed`` never matters."""
-    first = min(rank_candidate(segment, one) for one in weighed)
+    first = min(rank_candidate(segment, candidate) for candidate in weighed)
     # Two observations under one name differ only in what they say of the file; their own text decides.
-    return min((one for one in weighed if rank_candidate(segment, one) == first), key=lambda one: repr(one.candidate))
+    return min(
+        (candidate for candidate in weighed if rank_candidate(segment, candidate) == first),
+        key=lambda one: repr(one.candidate),
+    )
 
 
 def _lateness(segment: Segment, candidate: TraceCandidate) -> tuple[bool, int]:

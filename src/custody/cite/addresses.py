@@ -129,7 +129,7 @@ class AddressPolicy:
         if name in self.also_names:
             return None
         labels = name.lower().removesuffix(".").split(".")
-        if len(name) > _NAME_CHARS_MAX or not all(0 < len(one) <= _LABEL_CHARS_MAX for one in labels):
+        if len(name) > _NAME_CHARS_MAX or not all(0 < len(label) <= _LABEL_CHARS_MAX for label in labels):
             return "no host name"
         if labels[-1] in LOCAL_NAMES:
             return f"a name of {LOCAL_NAMES[labels[-1]]}"

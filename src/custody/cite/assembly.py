@@ -29,8 +29,8 @@ def named_ids(
         *clusters,
         *contradictions,
     )
-    for one in everything:
-        ids.update(dict.fromkeys((*one.source_ids, *one.supporting_source_ids)))
+    for finding in everything:
+        ids.update(dict.fromkeys((*finding.source_ids, *finding.supporting_source_ids)))
     return tuple(ids)
 
 
@@ -48,12 +48,12 @@ def assembled(
     on; ``sources_consulted`` counts every source once, whatever it was called. An id without a source is an
     ``UnknownSource``.
     """
-    shown = tuple(_found(one, known) for one in findings)
+    shown = tuple(_found(finding, known) for finding in findings)
     by_id = {one.finding_id: one for one in shown}
     results = ResearchResults(
         findings=shown,
-        clusters=tuple(_renamed(_filled(one, by_id), known) for one in clusters),
-        contradictions=tuple(_renamed(_filled(one, by_id), known) for one in contradictions),
+        clusters=tuple(_renamed(_filled(cluster, by_id), known) for cluster in clusters),
+        contradictions=tuple(_renamed(_filled(contradiction, by_id), known) for contradiction in contradictions),
     )
     used = named_ids(results.findings, results.clusters, results.contradictions)
     results = with_sources(results, (known[source_id] for source_id in used))
@@ -62,29 +62,33 @@ def assembled(
     return replace(results, metadata=ResearchMetadata(sources_consulted=count))
 
 
-def _found(one: HierarchicalFinding, known: Mapping[SourceID, ResearchSource]) -> HierarchicalFinding:
-    source = one.source if one.source is None or one.source.source_id is None else known.get(one.source.source_id)
+def _found(finding: HierarchicalFinding, known: Mapping[SourceID, ResearchSource]) -> HierarchicalFinding:
+    source = (
+        finding.source
+        if finding.source is None or finding.source.source_id is None
+        else known.get(finding.source.source_id)
+    )
     return replace(
-        one,
+        finding,
         source=source,
-        source_ids=_now(one.source_ids, known),
-        supporting_source_ids=_now(one.supporting_source_ids, known),
+        source_ids=_now(finding.source_ids, known),
+        supporting_source_ids=_now(finding.supporting_source_ids, known),
     )
 
 
-def _renamed(one: Group, known: Mapping[SourceID, ResearchSource]) -> Group:
+def _renamed(group: Group, known: Mapping[SourceID, ResearchSource]) -> Group:
     return replace(
-        one, source_ids=_now(one.source_ids, known), supporting_source_ids=_now(one.supporting_source_ids, known)
+        group, source_ids=_now(group.source_ids, known), supporting_source_ids=_now(group.supporting_source_ids, known)
     )
 
 
-def _filled(one: Group, findings: Mapping[str, HierarchicalFinding]) -> Group:
-    if one.source_ids or one.supporting_source_ids:
-        return one
-    within = [findings[finding_id] for finding_id in one.finding_ids if finding_id in findings]
+def _filled(group: Group, findings: Mapping[str, HierarchicalFinding]) -> Group:
+    if group.source_ids or group.supporting_source_ids:
+        return group
+    within = [findings[finding_id] for finding_id in group.finding_ids if finding_id in findings]
     first = dict.fromkeys(source_id for finding in within for source_id in finding.source_ids)
     others = dict.fromkeys(source_id for finding in within for source_id in finding.supporting_source_ids)
-    return replace(one, source_ids=tuple(first), supporting_source_ids=tuple(others))
+    return replace(group, source_ids=tuple(first), supporting_source_ids=tuple(others))
 
 
 def _now(ids: Iterable[SourceID], known: Mapping[SourceID, ResearchSource]) -> tuple[SourceID, ...]:

@@ -60,7 +60,7 @@ def audit(data: bytes, rules: CiteRules) -> Audit:
 def audit_of(subject: AuditSubject, rules: CiteRules, more: Iterable[CheckFinding] = ()) -> Audit:
     """The same for a report that was read already, with what other checks found."""
     coverage = coverage_of(subject, rules)
-    found = [one for check in CHECKS.values() for one in check(subject, rules)]
+    found = [text for check in CHECKS.values() for text in check(subject, rules)]
     found += [*_uncovered(subject, coverage, rules), *more]
     found.sort(key=lambda one: (one.at, _ORDER[one.code], one.message))
     findings = []

@@ -21,13 +21,16 @@ def find_new_findings(after: bytes, before: bytes | None, rules: CiteRules, *, i
     findings = _findings(after, rules, is_report=is_report)
     if before is None or not findings:
         return findings
-    known = Counter((one.code, one.message) for one in _findings(before, rules, is_report=is_report))
+    known = Counter(
+        (integrity_finding.code, integrity_finding.message)
+        for integrity_finding in _findings(before, rules, is_report=is_report)
+    )
     new = []
-    for one in findings:
-        if one.code not in OF_THE_WHOLE and known[one.code, one.message] > 0:
-            known[one.code, one.message] -= 1
+    for finding in findings:
+        if finding.code not in OF_THE_WHOLE and known[finding.code, finding.message] > 0:
+            known[finding.code, finding.message] -= 1
         else:
-            new.append(one)
+            new.append(finding)
     return tuple(new)
 
 
@@ -50,4 +53,4 @@ def _findings(data: bytes, rules: CiteRules, *, is_report: bool) -> tuple[Findin
         return audit_of(subject, rules).findings
     if not subject.markers or not subject.listing.entries:
         return ()
-    return tuple(one for one in audit_of(subject, rules).findings if one.code not in OF_THE_WHOLE)
+    return tuple(finding for finding in audit_of(subject, rules).findings if finding.code not in OF_THE_WHOLE)

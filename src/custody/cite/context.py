@@ -88,12 +88,17 @@ class _Builder:
         self._count = asked.count or (lambda text: tokens_of(text, asked.rules.context_bytes_each))
         self._compress = asked.compress or (lambda source, text, level: compress(source, text, level, asked.rules))
         self._budget = asked.rules.context_tokens if asked.budget is None else asked.budget
-        self._objectives = tuple(" ".join(one.split()) for one in asked.attention.objectives if one.strip())
-        self._by_id = {one.source_id: one for one in sorted(candidates, key=lambda one: number_of(one.source_id))}
+        self._objectives = tuple(
+            " ".join(objective.split()) for objective in asked.attention.objectives if objective.strip()
+        )
+        self._by_id = {
+            candidate.source_id: candidate
+            for candidate in sorted(candidates, key=lambda context_candidate: number_of(context_candidate.source_id))
+        }
         if len(self._by_id) != len(candidates):
             raise InputError("two sources have the same id", hint="a context is made from one registry")
         self._standings = standings(list(self._by_id.values()), asked.attention, asked.rules)
-        self._order = [one.source_id for one in self._standings]
+        self._order = [standing.source_id for standing in self._standings]
         self._made: dict[tuple[SourceID, Level], tuple[str, int]] = {}
         self._levels: dict[SourceID, Level] = {}
         self._spare = 0
@@ -156,23 +161,23 @@ class _Builder:
         self._levels = levels
         self._spare = self._budget - fixed - sum(self._cost(one, level) for one, level in levels.items())
 
-    def _show_text(self, one: SourceID, *, may_be_full: bool) -> bool:
+    def _show_text(self, source_id: SourceID, *, may_be_full: bool) -> bool:
         """Step 3 for one source; False when not even its key sentences fit."""
-        if self._by_id[one].text is None:
+        if self._by_id[source_id].text is None:
             return True
-        full = self._cost(one, Level.FULL)
+        full = self._cost(source_id, Level.FULL)
         fits = full <= self._rules.full_tokens_max
-        if may_be_full and fits and self._raise(one, Level.FULL):
+        if may_be_full and fits and self._raise(source_id, Level.FULL):
             return True
         # A text as short as its key sentences is shown whole, wherever its source stands.
-        is_short = fits and full <= self._cost(one, Level.KEY)
-        return self._raise(one, Level.FULL if is_short else Level.KEY)
+        is_short = fits and full <= self._cost(source_id, Level.KEY)
+        return self._raise(source_id, Level.FULL if is_short else Level.KEY)
 
-    def _raise(self, one: SourceID, level: Level) -> bool:
-        spare = self._spare + self._cost(one, self._levels[one]) - self._cost(one, level)
+    def _raise(self, source_id: SourceID, level: Level) -> bool:
+        spare = self._spare + self._cost(source_id, self._levels[source_id]) - self._cost(source_id, level)
         if spare < 0:
             return False
-        self._levels[one], self._spare = level, spare
+        self._levels[source_id], self._spare = level, spare
         return True
 
     def _shrink(self) -> None:
@@ -188,15 +193,15 @@ class _Builder:
             if level is not Level.ID:
                 self._levels[lowest] = Level(level + 1)
 
-    def _cost(self, one: SourceID, level: Level) -> int:
-        return self._lines(one, level)[1]
+    def _cost(self, source_id: SourceID, level: Level) -> int:
+        return self._lines(source_id, level)[1]
 
-    def _lines(self, one: SourceID, level: Level) -> tuple[str, int]:
-        if (one, level) not in self._made:
-            held = self._by_id[one]
+    def _lines(self, source_id: SourceID, level: Level) -> tuple[str, int]:
+        if (source_id, level) not in self._made:
+            held = self._by_id[source_id]
             lines = self._compress(held.source, held.text, level).lines
-            self._made[one, level] = (lines, self._count(lines))
-        return self._made[one, level]
+            self._made[source_id, level] = (lines, self._count(lines))
+        return self._made[source_id, level]
 
     def _text(self) -> str:
         shown = (self._lines(one, self._levels[one])[0] for one in self._by_id if one in self._levels)
@@ -204,4 +209,6 @@ class _Builder:
 
     def _tail(self, left_out: int) -> str:
         more = f"{left_out:,} more source(s) did not fit.\n" if left_out else ""
-        return more + (OBJECTIVES + "".join(f"- {one}\n" for one in self._objectives) if self._objectives else "")
+        return more + (
+            OBJECTIVES + "".join(f"- {objective}\n" for objective in self._objectives) if self._objectives else ""
+        )

@@ -44,7 +44,7 @@ def convert(data: bytes, to: ConversionTarget) -> Conversion:
         return Conversion(data, (), found.markers)
     plan = Plan(listing, found, to)
     changes = [*_marker_changes(layout, found.markers, plan), *list_changes(layout, listing, plan)]
-    changes = sorted(one for one in changes if data[one.start : one.end] != one.new)
+    changes = sorted(change for change in changes if data[change.start : change.end] != change.new)
     return Conversion(_spliced(data, changes), tuple(changes), plan.left)
 
 

@@ -22,7 +22,7 @@ class NoReport(WorldError):
     """A writer gave nothing that could be looked at; ``attempts`` are what became of each answer."""
 
     def __init__(self, attempts: "tuple[Attempt, ...]") -> None:
-        told = "; ".join(dict.fromkeys(one.words for one in attempts))
+        told = "; ".join(dict.fromkeys(attempt.words for attempt in attempts))
         super().__init__(f"the writer gave no text in {len(attempts)} answer(s): {told}", hint="ask another writer")
         self.attempts = attempts
 

@@ -79,7 +79,7 @@ class ReportDraft:
     @property
     def whole(self) -> bytes:
         """The text with the list of its sources, by id alone."""
-        return _with_list(self.body, [f"- [{one.source_id}] {one.source_id}" for one in self.sources])
+        return _with_list(self.body, [f"- [{source.source_id}] {source.source_id}" for source in self.sources])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +119,16 @@ def footnoted(draft: ReportDraft, formatter: FootnoteFormatter | None = None) ->
     lines = convert(whole, ConversionTarget.FOOTNOTES).text.removesuffix(end).split(end)
     stand_ins = [_STAND_IN.fullmatch(line.decode()) for line in lines[-len(by_id) :]]
     order, markers, written = [], [], []
-    for one in stand_ins:
-        if one is None:
+    for stand_in in stand_ins:
+        if stand_in is None:
             raise AssertionError("the list of a converted text is its end")
-        source = by_id[one["id"]]
+        source = by_id[stand_in["id"]]
         order.append(source)
-        markers.append(f"[^{one['note']}]" if one["note"] else "")
-        if one["note"]:
-            written.append(formatter.format_footnote(int(one["note"]), clean_source(source)))
+        markers.append(f"[^{stand_in['note']}]" if stand_in["note"] else "")
+        if stand_in["note"]:
+            written.append(formatter.format_footnote(int(stand_in["note"]), clean_source(source)))
         else:
-            written.append(f"{one['label']} {formatter.format_source(clean_source(source))}")
+            written.append(f"{stand_in['label']} {formatter.format_source(clean_source(source))}")
     rows_end = [line.encode("utf-8", "surrogatepass") for line in written]
     return FootnotedReport(end.join([*lines[: -len(by_id)], *rows_end]) + end, tuple(order), tuple(markers))
 
@@ -160,7 +160,7 @@ def _section(name: str, heading: str) -> str:
 
 def _foreign(listing: SourceListing, sources: Sequence[ResearchSource]) -> Iterator[CheckFinding]:
     """What the text lists itself and is none of the sources, or is called by the id of another."""
-    by_number = {number_of(str(one.source_id)): one for one in sources}
+    by_number = {number_of(str(source.source_id)): source for source in sources}
     for entry in listing.entries:
         number = entry.label.number if entry.label is not None and entry.label.kind is not LabelKind.NOTE else None
         meant = None if number is None else by_number.get(number)
@@ -171,7 +171,7 @@ def _foreign(listing: SourceListing, sources: Sequence[ResearchSource]) -> Itera
                     entry.start,
                     f"{name_entry(entry)} is listed as '{brief(entry.text)}' and is another",
                 )
-        elif not any(_is(entry, one) for one in sources):
+        elif not any(_is(entry, source) for source in sources):
             yield CheckFinding(
                 CitationCode.UNKNOWN, entry.start, f"'{brief(entry.text)}' is listed and is none of the sources"
             )
@@ -218,7 +218,7 @@ def _line_end(data: bytes) -> bytes:
 
 
 def _shows_its_list(listing: SourceListing, sources: Sequence[ResearchSource]) -> bool:
-    wanted = [Label(LabelKind.ID, str(number_of(str(one.source_id)))) for one in sources]
+    wanted = [Label(LabelKind.ID, str(number_of(str(source.source_id)))) for source in sources]
     return [entry.label for entry in listing.entries] == wanted and not listing.troubles
 
 
@@ -228,8 +228,8 @@ def _hidden(draft: ReportDraft) -> Iterator[CheckFinding]:
     yield CheckFinding(
         CitationCode.LIST, end, "the list of sources would not show: the text ends in code or HTML that is not closed"
     )
-    for one in draft.sources:
-        yield CheckFinding(CitationCode.UNUSED, end, f"[{one.source_id}] is listed and never cited")
+    for source in draft.sources:
+        yield CheckFinding(CitationCode.UNUSED, end, f"[{source.source_id}] is listed and never cited")
 
 
 def _only_linked(subject: AuditSubject) -> Iterator[CheckFinding]:
@@ -247,6 +247,9 @@ def _only_linked(subject: AuditSubject) -> Iterator[CheckFinding]:
 def _at_home(made: Audit, length: int, subject: AuditSubject) -> Audit:
     """The audit with what stands in the added list told of the whole text: its writer never saw that list."""
     last = subject.layout.place(length)
-    findings = [one if (one.line, one.column) < last else replace(one, line=1, column=1) for one in made.findings]
+    findings = [
+        finding if (finding.line, finding.column) < last else replace(finding, line=1, column=1)
+        for finding in made.findings
+    ]
     findings.sort(key=lambda one: (one.line, one.column))
     return replace(made, findings=tuple(findings))

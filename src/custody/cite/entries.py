@@ -94,7 +94,7 @@ def read_entry(layout: Layout, label: Label | None, at: EntrySpan, *, plain: boo
     Its own is the address in angle brackets at the end, else the first of the web. What leads elsewhere stays in the
     title, a link that could run a program as text.
     """
-    links = [one for one in layout.links_within(at.body, at.end) if not one.image]
+    links = [link for link in layout.links_within(at.body, at.end) if not link.image]
     if len(links) == 1 and links[0].bare and links[0].end == at.end and is_web(links[0].url):
         title = tidy(layout.text(at.body, links[0].start))
         return ListEntry(label, title, links[0].url, at.start, at.end, at.body, plain)
@@ -123,7 +123,7 @@ class _Own(NamedTuple):
 def _own(layout: Layout, links: list[MarkdownLink], start: int, end: int) -> _Own | None:
     if links and links[-1].bare and links[-1].end == end and is_web(links[-1].url):
         return _Own(links[-1].start, end, links[-1].url)
-    link = next((one for one in links if is_web(one.url)), None)
+    link = next((markdown_link for markdown_link in links if is_web(markdown_link.url)), None)
     before = layout.text(start, end if link is None else link.start)
     if (found := address_in(before)) is not None:
         first = start + len(before[: found[1]].encode("utf-8", "surrogateescape"))
@@ -151,7 +151,10 @@ def _title(layout: Layout, links: list[MarkdownLink], own: _Own | None, start: i
 
 def _elsewhere(links: list[MarkdownLink], title: str) -> str | None:
     """What an entry leads to that is no page of the web: a file, a domain, a program."""
-    link = next((one.url for one in links if one.url and not one.url.startswith("#")), None)
+    link = next(
+        (markdown_link.url for markdown_link in links if markdown_link.url and not markdown_link.url.startswith("#")),
+        None,
+    )
     if link is not None:
         return link
     found = _BARE.search(title)
@@ -160,7 +163,7 @@ def _elsewhere(links: list[MarkdownLink], title: str) -> str | None:
 
 def has_address(layout: Layout, start: int, end: int) -> bool:
     """Whether a link to another page or an address stands in a stretch."""
-    if any(not one.image and not one.url.startswith("#") for one in layout.links_within(start, end)):
+    if any(not link.image and not link.url.startswith("#") for link in layout.links_within(start, end)):
         return True
     text = layout.text(start, end)
     return _ADDRESS.search(text) is not None or _BARE.search(text) is not None

@@ -84,7 +84,7 @@ def _unmerge(shelf: Shelf, event: MergeReversal) -> bool:
         replace(
             kept,
             absorbed=tuple(number for number in kept.absorbed if number != absorbed.number),
-            merges=tuple(one for one in kept.merges if one.absorbed != absorbed.number),
+            merges=tuple(merge for merge in kept.merges if merge.absorbed != absorbed.number),
             apart=_with(kept.apart, absorbed.number),
         )
     )
@@ -106,7 +106,7 @@ def _part(shelf: Shelf, event: AddressSplit) -> bool:
         replace(
             entry,
             members=others,
-            merges=tuple(one for one in entry.merges if one.spelling != event.spelling),
+            merges=tuple(merge for merge in entry.merges if merge.spelling != event.spelling),
             parted=(*entry.parted, (event.spelling, event.number)),
             apart=_with(entry.apart, event.number),
         )
@@ -204,7 +204,7 @@ def _overflow(entry: ShelfEntry, keys: SourceKeys) -> ShelfMember | None:
     """With too many addresses, the member that takes in one more of them."""
     if len(entry.members) < MEMBERS_MAX:
         return None
-    return next((one for one in entry.members if one.keys.canonical == keys.canonical), entry.members[0])
+    return next((member for member in entry.members if member.keys.canonical == keys.canonical), entry.members[0])
 
 
 def _joined(entry: ShelfEntry, event: SourceRegistration, spelling: str) -> tuple[Merge, ...]:
@@ -245,8 +245,8 @@ def _point_if_free(shelf: Shelf, key: str, number: int) -> None:
         shelf.point(key, number)
 
 
-def _with(numbers: tuple[int, ...], one: int) -> tuple[int, ...]:
-    return numbers if one in numbers else (*numbers, one)
+def _with(numbers: tuple[int, ...], number: int) -> tuple[int, ...]:
+    return numbers if number in numbers else (*numbers, number)
 
 
 def hints_of(source: ResearchSource) -> Iterator[str]:

@@ -113,14 +113,14 @@ def content_key(text: str) -> ContentKey:
     words = split_compared_words(text)
     prints = fingerprints_of(((word, 1) for word in words), RUN_WORDS, WINDOW_RUNS)
     digest = hashlib.sha256(" ".join(words).encode("utf-8", "surrogatepass")).hexdigest()
-    return ContentKey(digest, bottom_of((one.hash & _HASH32 for one in prints), SKETCH_VALUES_MAX))
+    return ContentKey(digest, bottom_of((fingerprint.hash & _HASH32 for fingerprint in prints), SKETCH_VALUES_MAX))
 
 
-def nearness(one: ContentKey, other: ContentKey) -> float:
+def nearness(key: ContentKey, other: ContentKey) -> float:
     """How much of the smaller text stands in the larger, from 0 to 1."""
-    if one.digest == other.digest:
+    if key.digest == other.digest:
         return 1.0
-    small, large = sorted((one.sketch, other.sketch), key=lambda sketch: sketch.size)
+    small, large = sorted((key.sketch, other.sketch), key=lambda sketch: sketch.size)
     return containment(small, large) or 0.0
 
 

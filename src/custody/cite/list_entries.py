@@ -262,10 +262,10 @@ def _number(gathered: EntryList, numbered: list[_NumberedItem]) -> None:
 def _lists(numbered: list[_NumberedItem]) -> Iterator[list[_NumberedItem]]:
     """Items by the list that they are of: a list renders its numbers one after the other."""
     current: list[_NumberedItem] = []
-    for one in numbered:
-        if current and one.rendered != current[-1].rendered + 1:
+    for item in numbered:
+        if current and item.rendered != current[-1].rendered + 1:
             yield current
             current = []
-        current.append(one)
+        current.append(item)
     if current:
         yield current

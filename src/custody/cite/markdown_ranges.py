@@ -130,7 +130,7 @@ def lay_out(data: bytes) -> Layout:
     definitions = _definitions(text, base) if b"]:" in data else ()
     definitions += tuple(_repeated(data, base, definitions, walked.blocks)) if definitions else ()
     walked.guarded.append((0, base))
-    walked.guarded.extend((one.start, one.end) for one in definitions)
+    walked.guarded.extend((definition.start, definition.end) for definition in definitions)
     guarded = _joined(walked.guarded)
     addresses = tuple(_apart(_ADDRESS.finditer(data, base), guarded))
     walked.links.sort()
@@ -179,7 +179,7 @@ def _repeated(
     data: bytes, base: int, known: tuple[Definition, ...], blocks: list[MarkdownBlock]
 ) -> Iterator[Definition]:
     """Numbered definitions of a name that is defined already: the parser passes them over, and so does a renderer."""
-    taken = {one.start for one in known}
+    taken = {definition.start for definition in known}
     outer = [block for block in blocks if not block.inside]
     starts = [block.start for block in outer]
     for match in _DEFINITION.finditer(data, base):

@@ -112,10 +112,10 @@ def _unguarded(
         key = (match[0], start > 0 and data[start - 1] == _BACKSLASH)
         if key not in known:
             known[key] = read(match, key[1])
-        one = known[key]
-        if one is not None:
+        text = known[key]
+        if text is not None:
             yield Marker(
-                one.labels, one.form, start - (one.form is MarkerForm.ESCAPED), end, one.backwards, one.several
+                text.labels, text.form, start - (text.form is MarkerForm.ESCAPED), end, text.backwards, text.several
             )
 
 
@@ -145,8 +145,8 @@ def _counting(found: list[Marker], names: LabelIndex) -> bool:
     """Whether this report counts its sources: a plain number that is not listed is then a marker without source."""
     if names.has_labels:
         return names.has_numbers
-    one = Label(LabelKind.NUMBER, "1")
-    return any(each.form is MarkerForm.BRACKET and one in each.labels for each in found)
+    label = Label(LabelKind.NUMBER, "1")
+    return any(each.form is MarkerForm.BRACKET and label in each.labels for each in found)
 
 
 def _is_marker(marker: Marker, names: LabelIndex, *, counts: bool) -> bool:
@@ -174,7 +174,7 @@ class _Outside:
     """Says of offsets that only grow whether they stand outside the list."""
 
     def __init__(self, listing: SourceListing) -> None:
-        spans = [*listing.cut, *((one.heading_start, one.end) for one in listing.sections)]
+        spans = [*listing.cut, *((section.heading_start, section.end) for section in listing.sections)]
         self._spans = sorted(spans)
         self._at = 0
         self._reach = -1

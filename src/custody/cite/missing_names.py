@@ -59,7 +59,7 @@ class RepositoryContent:
     def like(self, path: str) -> list[str]:
         """The files whose path ends so, whatever their ending and capitals: what somebody may mean by ``path``."""
         wanted = _without_ending(path.lower())
-        ends = (_without_ending(one.lower()) for one in self.ends.get(_stem(path), ()))
+        ends = (_without_ending(text.lower()) for text in self.ends.get(_stem(path), ()))
         known = self.ends.get(_stem(path), ())
         return [one for one, end in zip(known, ends, strict=True) if end == wanted or end.endswith(f"/{wanted}")]
 
@@ -124,17 +124,21 @@ def no_symbol(
 
 def no_issue(subject: AuditSubject, judged: LineTimes, tracker: Tracker) -> Iterator[CheckFinding]:
     """Issues that were asked for in vain, or whose number was given to none when the line was written."""
-    for one in issues_named(subject):
-        line = _line(subject, one.at)
+    for mention in issues_named(subject):
+        line = _line(subject, mention.at)
         if line not in judged:
             continue
         moment = judged[line]
-        later = [n for n, at in tracker.given if moment is not None and at >= moment and n < one.number]
-        if one.number in tracker.absent:
-            yield CheckFinding(CitationCode.NOISSUE, one.at, f"there is no #{one.number}: it was asked for in vain")
+        later = [n for n, at in tracker.given if moment is not None and at >= moment and n < mention.number]
+        if mention.number in tracker.absent:
+            yield CheckFinding(
+                CitationCode.NOISSUE, mention.at, f"there is no #{mention.number}: it was asked for in vain"
+            )
         elif later:
             yield CheckFinding(
-                CitationCode.NOISSUE, one.at, f"there was no #{one.number} yet: #{max(later)} was opened after this"
+                CitationCode.NOISSUE,
+                mention.at,
+                f"there was no #{mention.number} yet: #{max(later)} was opened after this",
             )
 
 
@@ -145,49 +149,51 @@ def no_package(subject: AuditSubject, judged: LineTimes, holding: RepositoryCont
     said = [_package(text) for text in holding.manifests]
     own = {_package(_without_ending(part)) for path in holding.paths for part in path.split("/")[:3]}
     own.update(map(_package, holding.builtin))
-    for one in packages_named(subject):
-        name = _package(one.name)
+    for mention in packages_named(subject):
+        name = _package(mention.name)
         known = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in said)
-        if _line(subject, one.at) in judged and not known and name not in own:
-            yield CheckFinding(CitationCode.NOPACKAGE, one.at, f"no manifest or lock file names '{brief(one.name)}'")
+        if _line(subject, mention.at) in judged and not known and name not in own:
+            yield CheckFinding(
+                CitationCode.NOPACKAGE, mention.at, f"no manifest or lock file names '{brief(mention.name)}'"
+            )
 
 
-def _places(one: FileMention, folder: str, holding: RepositoryContent) -> Iterator[str]:
+def _places(mention: FileMention, folder: str, holding: RepositoryContent) -> Iterator[str]:
     """Where a file would be, if it may be missing at all; nothing where something may be meant by it."""
-    parts = one.path.removeprefix("./").split("/")
-    if _extension(one.path) not in holding.extensions or _MADE.intersection(part.lower() for part in parts):
+    parts = mention.path.removeprefix("./").split("/")
+    if _extension(mention.path) not in holding.extensions or _MADE.intersection(part.lower() for part in parts):
         return
-    if not one.link and parts[0].startswith(".") and parts[0] not in (".", ".."):
+    if not mention.link and parts[0].startswith(".") and parts[0] not in (".", ".."):
         return  # settings of a tool: whoever reads about them has them elsewhere
-    here = _joined(folder, one.path)
-    root = _joined("", one.path)
+    here = _joined(folder, mention.path)
+    root = _joined("", mention.path)
     first = None if here is None else here[len(folder) :].lstrip("/").partition("/")[0]
     beside = f"{folder}/{first}/" if folder else f"{first}/"
     known_folder = parts[0] in holding.folders or (len(parts) > 1 and any(p.startswith(beside) for p in holding.paths))
-    if not one.link and len(parts) > 1 and not known_folder and parts[0] not in (".", ".."):
+    if not mention.link and len(parts) > 1 and not known_folder and parts[0] not in (".", ".."):
         return
-    end = _end(one.path)
+    end = _end(mention.path)
     if not end or holding.like(end) or (here is not None and _is_folder(here, holding)):
         return
     yield from (place for place in (here, root) if place is not None)
 
 
-def is_judged(one: NameMention, holding: RepositoryContent) -> bool:
+def is_judged(mention: NameMention, holding: RepositoryContent) -> bool:
     """Whether a name is said to be in a file that is there, and by which it can be told."""
-    return any(True for _ in _claimed(one._replace(names=(*one.names[:-1], f"{one.names[-1]}_")), holding))
+    return any(True for _ in _claimed(mention._replace(names=(*mention.names[:-1], f"{mention.names[-1]}_")), holding))
 
 
-def _claimed(one: NameMention, holding: RepositoryContent) -> Iterator[tuple[str, str]]:
+def _claimed(mention: NameMention, holding: RepositoryContent) -> Iterator[tuple[str, str]]:
     """The file and the name that are missing from it: nothing where one of the files meant has it."""
-    if one.path is not None:
-        files = [path for path in holding.like(one.path) if path.endswith(f".{_extension(one.path)}")]
-        for name in one.names:
+    if mention.path is not None:
+        files = [path for path in holding.like(mention.path) if path.endswith(f".{_extension(mention.path)}")]
+        for name in mention.names:
             if files and not any(_may_have(holding.text_of(path), name) for path in files):
                 yield files[0], name
                 return
         return
-    for count in range(len(one.names) - 1, MODULE_PARTS_MIN - 1, -1):
-        module, name = "/".join(one.names[:count]), one.names[count]
+    for count in range(len(mention.names) - 1, MODULE_PARTS_MIN - 1, -1):
+        module, name = "/".join(mention.names[:count]), mention.names[count]
         files = [
             path
             for end in (f"{module}.py", f"{module}/__init__.py")
@@ -211,7 +217,7 @@ def _may_have(text: str | None, name: str) -> bool:
 
 def _instead(path: str, holding: RepositoryContent) -> str:
     """Another file of the same name, if there is one alone."""
-    known = [one for one in holding.ends.get(_stem(path), ()) if one.rpartition("/")[2] == path.rpartition("/")[2]]
+    known = [text for text in holding.ends.get(_stem(path), ()) if text.rpartition("/")[2] == path.rpartition("/")[2]]
     return f"; there is {known[0]}" if len(known) == 1 else ""
 
 
@@ -237,7 +243,7 @@ def _joined(folder: str, path: str) -> str | None:
 
 
 def _is_folder(path: str, holding: RepositoryContent) -> bool:
-    return any(one.startswith(f"{path}/") for one in holding.paths)
+    return any(text.startswith(f"{path}/") for text in holding.paths)
 
 
 def _extension(path: str) -> str:

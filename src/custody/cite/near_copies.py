@@ -157,8 +157,14 @@ def near_to(index: NearIndex, text: str, least: float | None = None) -> list[tup
 
 def _prints(words: list[str]) -> frozenset[int]:
     if len(words) < WORDS_MIN:
-        return frozenset(one.hash for one in fingerprints_of([(" ".join(words), 1)], 1, 1)) if words else frozenset()
-    return frozenset(one.hash for one in fingerprints_of(((word, 1) for word in words), RUN_WORDS, WINDOW_RUNS))
+        return (
+            frozenset(fingerprint.hash for fingerprint in fingerprints_of([(" ".join(words), 1)], 1, 1))
+            if words
+            else frozenset()
+        )
+    return frozenset(
+        fingerprint.hash for fingerprint in fingerprints_of(((word, 1) for word in words), RUN_WORDS, WINDOW_RUNS)
+    )
 
 
 def _compute_containment(one: frozenset[int], other: frozenset[int]) -> float:
@@ -170,4 +176,4 @@ def _signature(text: str) -> bytes | None:
 
 
 def _best(found: Iterable[tuple[SourceID, float]], least: float) -> list[tuple[SourceID, float]]:
-    return sorted((one for one in found if one[1] >= least), key=lambda one: -one[1])
+    return sorted((group for group in found if group[1] >= least), key=lambda one: -one[1])

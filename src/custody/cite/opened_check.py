@@ -66,7 +66,7 @@ def opened_late(subject: AuditSubject, written: WritingTimes, rules: CiteRules) 
 def only_summed_up(subject: AuditSubject, written: WritingTimes, _rules: CiteRules) -> Iterator[CheckFinding]:
     """Quotations from sources of which only a summary was read, that a model wrote."""
     for at, quotation, entries in _quotations(subject):
-        pages = [one.url for one in entries if one.url is not None and is_page(one.url)]
+        pages = [entry.url for entry in entries if entry.url is not None and is_page(entry.url)]
         if _line(subject, at) not in written.lines or len(pages) != len(entries):
             continue
         known = [written.readings.of(url) for url in pages]
@@ -74,7 +74,7 @@ def only_summed_up(subject: AuditSubject, written: WritingTimes, _rules: CiteRul
             map(written.readings.is_doubtful, pages)
         ):
             continue
-        names = ", ".join(dict.fromkeys(name_entry(one) for one in entries))
+        names = ", ".join(dict.fromkeys(name_entry(entry) for entry in entries))
         has = _describe_missing_quote([one for each in known for one in each], quotation)
         yield CheckFinding(CitationCode.SUMMARY, at, f"'{brief(quotation)}' is quoted from {names}, {has}")
 
@@ -110,7 +110,7 @@ def _linked(subject: AuditSubject, rules: CiteRules) -> Iterator[tuple[int, str,
     found = sentences(subject)
     for start, _, url in subject.links:
         parts = parts_of(url)
-        inside = next((one for one in reversed(found) if one.at <= start), None)
+        inside = next((sentence for sentence in reversed(found) if sentence.at <= start), None)
         if parts is None or parts.path in ("", "/") or inside is None or not inside.cited:
             continue
         if start < inside.at + len(inside.text.encode()) and carries_evidence(inside.text, rules):
@@ -138,7 +138,7 @@ def _is_long(words: str) -> bool:
 
 
 def _describe_missing_quote(known: list[PageReading], quotation: str) -> str:
-    texts = [one.text for one in known if one.text is not None]
+    texts = [reading.text for reading in known if reading.text is not None]
     if not texts:
         return "of which only a summary was read"
     has = any(normalize_text(quotation) in normalize_text(text) for text in texts)
@@ -146,7 +146,7 @@ def _describe_missing_quote(known: list[PageReading], quotation: str) -> str:
 
 
 def _how(known: list[PageReading]) -> str:
-    failed = [one for one in known if one.failed]
+    failed = [reading for reading in known if reading.failed]
     if failed:
         code = next((one.code for one in failed if one.code is not None), None)
         return "the attempt failed" if code is None else f"the attempt failed with status {code}"

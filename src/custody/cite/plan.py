@@ -36,9 +36,13 @@ class Plan:
         self._names = LabelIndex(listing.entries)
         # Beside footnotes a link that shows a number means nothing any more.
         markers = [
-            one for one in found.markers if to is not ConversionTarget.FOOTNOTES or one.form is not MarkerForm.LINKED
+            marker
+            for marker in found.markers
+            if to is not ConversionTarget.FOOTNOTES or marker.form is not MarkerForm.LINKED
         ]
-        named = {label: self.entry(label) for label in dict.fromkeys(label for one in markers for label in one.labels)}
+        named = {
+            label: self.entry(label) for label in dict.fromkeys(label for marker in markers for label in marker.labels)
+        }
         """What markers name, in the order of first use."""
         used = {id(entry): entry for entry in named.values() if entry is not None}
         self.cited = bool(used)
@@ -46,7 +50,7 @@ class Plan:
         self.notes = to is ConversionTarget.FOOTNOTES and self.cited
         """Whether the new list is one of footnotes."""
         unknown = {label for label, entry in named.items() if entry is None}
-        self.left = tuple(one for one in markers if unknown and not unknown.isdisjoint(one.labels))
+        self.left = tuple(marker for marker in markers if unknown and not unknown.isdisjoint(marker.labels))
         order = list((used | {id(entry): entry for entry in listing.entries}).values())
         taken = set(self._taken(found, unknown))
         if to is ConversionTarget.MARKERS:

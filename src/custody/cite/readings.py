@@ -57,28 +57,28 @@ class Readings:
 
     def __post_init__(self) -> None:
         by_key: dict[str, list[PageReading]] = {}
-        for one in self.openings:
-            for key in _keys(one.locator):
-                by_key.setdefault(key, []).append(one)
-        untold = {loose_key(one.locator) for one in self.openings if one.is_untold}
+        for opening in self.openings:
+            for key in _keys(opening.locator):
+                by_key.setdefault(key, []).append(opening)
+        untold = {loose_key(reading.locator) for reading in self.openings if reading.is_untold}
         object.__setattr__(self, "_by_key", by_key)
         object.__setattr__(self, "_untold", sorted(key for key in untold if key is not None))
 
     def of(self, url: str) -> list[PageReading]:
         """How a page was read, oldest first."""
-        found = {id(one): one for key in _keys(url) for one in self._by_key.get(key, ())}
+        found = {id(text): text for key in _keys(url) for text in self._by_key.get(key, ())}
         return sorted(found.values(), key=lambda one: one.at_ns)
 
     def is_doubtful(self, url: str) -> bool:
         """Whether it may have been opened unseen: by a program that was given its address, or that of what it is in."""
         key = loose_key(url)
-        below = key is not None and any(key == one or key.startswith(f"{one.rstrip('/')}/") for one in self._untold)
+        below = key is not None and any(key == text or key.startswith(f"{text.rstrip('/')}/") for text in self._untold)
         return below or any(one.is_untold for one in self.of(url))
 
 
 def best_of(openings: Iterable[PageReading]) -> Reading:
     """The reading that shows most; ``never`` without any."""
-    return min((one.reading for one in openings), key=_ORDER.index, default=Reading.NEVER)
+    return min((opening.reading for opening in openings), key=_ORDER.index, default=Reading.NEVER)
 
 
 _ORDER = tuple(Reading)

@@ -116,7 +116,7 @@ def to_excerpt(
     if span is not None and not 0 <= span[0] <= span[1]:
         raise SourceError("excerpt", f"goes from {span[0]} to {span[1]}", hint="a span begins at 0 or later and rises")
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    if any((one.digest, one.span) == (digest, span) for one in shelf.excerpts(entry.number)):
+    if any((excerpt.digest, excerpt.span) == (digest, span) for excerpt in shelf.excerpts(entry.number)):
         return ()
     return (ExcerptEvent(stamp=stamp, number=entry.number, digest=digest, text=text, span=span),)
 
@@ -126,7 +126,10 @@ def to_read(
 ) -> tuple[RegistryChange, ...]:
     """What happens when somebody read a source; the same reading in the same session, or call of it, is told once."""
     entry = entry_of(shelf, source_id)
-    told = {(one.reading, one.session, one.call, one.stamp.who) for one in shelf.readings(entry.number)}
+    told = {
+        (source_reading.reading, source_reading.session, source_reading.call, source_reading.stamp.who)
+        for source_reading in shelf.readings(entry.number)
+    }
     if (reading, session, call, stamp.who) in told:
         return ()
     return (SourceReading(stamp=stamp, number=entry.number, reading=reading, session=session, call=call),)
@@ -181,7 +184,7 @@ def _known_as(shelf: Shelf, keys: SourceKeys, spelling: str) -> tuple[int | None
         parted = dict(entry.parted)
         if spelling in parted:
             number, entry = parted[spelling], _entry(shelf, parted[spelling])
-        own = any(one.keys.url == keys.url for one in entry.members) if keys.url is not None else True
+        own = any(member.keys.url == keys.url for member in entry.members) if keys.url is not None else True
         return number, (
             RegistrationReason.URL if keys.url is not None else RegistrationReason.TEXT
         ) if own else RegistrationReason.WORK
@@ -211,9 +214,9 @@ def _same_work(shelf: Shelf, entry: ShelfEntry, keys: SourceKeys, stamp: Stamp) 
     return (merged,)
 
 
-def _is_split(shelf: Shelf, one: ShelfEntry, two: ShelfEntry) -> bool:
+def _is_split(shelf: Shelf, entry: ShelfEntry, two: ShelfEntry) -> bool:
     others = {each.number for each in group(shelf, two)}
-    return any(others.intersection(each.apart) for each in group(shelf, one))
+    return any(others.intersection(each.apart) for each in group(shelf, entry))
 
 
 def _entry(shelf: Shelf, number: int) -> ShelfEntry:

@@ -31,7 +31,7 @@ class MergeSuggestion:
 def identity_of(shelf: Shelf, entry: ShelfEntry) -> SourceIdentity:
     """Who an entry is shown as: the source that it was merged into, if it was."""
     shown = root(shelf, entry)
-    changed = sum(one.version - 1 for one in group(shelf, shown))
+    changed = sum(shelf_entry.version - 1 for shelf_entry in group(shelf, shown))
     key = shown.members[0].keys.canonical if shown.members else ""
     return SourceIdentity(id_of(shown.number), key, 1 + changed)
 
@@ -39,7 +39,7 @@ def identity_of(shelf: Shelf, entry: ShelfEntry) -> SourceIdentity:
 def source_of(shelf: Shelf, entry: ShelfEntry) -> ResearchSource | None:
     """What is known of a source with all that it was merged with; None when all of it was erased or lost."""
     shown = root(shelf, entry)
-    told = [own_source(one) for one in group(shelf, shown) if one.members]
+    told = [own_source(shelf_entry) for shelf_entry in group(shelf, shown) if shelf_entry.members]
     if not told:
         return None
     who = identity_of(shelf, shown)
@@ -58,8 +58,8 @@ def usage_of(shelf: Shelf, source_id: SourceID) -> SourceUsage:
     """What rests on a source, under any of its ids."""
     shown = root(shelf, entry_of(shelf, source_id))
     usage = SourceUsage(id_of(shown.number))
-    for one in group(shelf, shown):
-        for kind, artifact in shelf.uses(one.number):
+    for entry in group(shelf, shown):
+        for kind, artifact in shelf.uses(entry.number):
             usage = usage.used_by(kind, artifact)
     return usage
 
@@ -67,18 +67,18 @@ def usage_of(shelf: Shelf, source_id: SourceID) -> SourceUsage:
 def readings_of(shelf: Shelf, source_id: SourceID) -> list[SourceReading]:
     """How a source was read, under any of its ids."""
     shown = root(shelf, entry_of(shelf, source_id))
-    return [reading for one in group(shelf, shown) for reading in shelf.readings(one.number)]
+    return [reading for entry in group(shelf, shown) for reading in shelf.readings(entry.number)]
 
 
 def best_reading(readings: list[SourceReading]) -> Reading:
     """The reading that shows most; ``never`` without any."""
-    return min((one.reading for one in readings), key=READINGS.index, default=Reading.NEVER)
+    return min((reading.reading for reading in readings), key=READINGS.index, default=Reading.NEVER)
 
 
 def excerpts_of(shelf: Shelf, source_id: SourceID) -> list[ExcerptEvent]:
     """The passages that were read, under any of its ids."""
     shown = root(shelf, entry_of(shelf, source_id))
-    return [excerpt for one in group(shelf, shown) for excerpt in shelf.excerpts(one.number)]
+    return [excerpt for entry in group(shelf, shown) for excerpt in shelf.excerpts(entry.number)]
 
 
 def check_of(shelf: Shelf, source_id: SourceID) -> LinkMemory | None:
@@ -91,28 +91,28 @@ def check_of(shelf: Shelf, source_id: SourceID) -> LinkMemory | None:
 def aliases_of(shelf: Shelf, source_id: SourceID) -> list[SourceID]:
     """The other ids that a source was given."""
     shown = root(shelf, entry_of(shelf, source_id))
-    return [id_of(one.number) for one in group(shelf, shown) if one.number != shown.number]
+    return [id_of(entry.number) for entry in group(shelf, shown) if entry.number != shown.number]
 
 
 def merges_of(shelf: Shelf, source_id: SourceID) -> list[Merge]:
     """Why a source is one: every address and number that became part of it."""
     shown = root(shelf, entry_of(shelf, source_id))
-    return [merge for one in group(shelf, shown) for merge in one.merges]
+    return [merge for entry in group(shelf, shown) for merge in entry.merges]
 
 
 def suggestions_for(shelf: Shelf, source_id: SourceID) -> list[MergeSuggestion]:
     """The sources that are perhaps the same, by number: like addresses, the same title, near copies of a passage."""
     shown = root(shelf, entry_of(shelf, source_id))
     found: dict[int, str] = {}
-    for one in group(shelf, shown):
-        for member in one.members:
+    for shelf_entry in group(shelf, shown):
+        for member in shelf_entry.members:
             for hint in hints_of(member.source):
                 for number in shelf.hinted(hint):
                     found.setdefault(number, _WHY[hint.partition(":")[0]])
-        for number, why in _copies(shelf, one.number):
+        for number, why in _copies(shelf, shelf_entry.number):
             found.setdefault(number, why)
     roots = {number: root(shelf, entry).number for number in sorted(found) if (entry := shelf.entry(number))}
-    apart = {number for one in group(shelf, shown) for number in one.apart}
+    apart = {number for entry in group(shelf, shown) for number in entry.apart}
     told = {roots[number]: found[number] for number in reversed(roots) if roots[number] != shown.number}
     return [MergeSuggestion(id_of(number), told[number]) for number in sorted(told) if number not in apart]
 
@@ -125,7 +125,7 @@ def _copies(shelf: Shelf, number: int) -> Iterator[tuple[int, str]]:
         key = content_key(excerpt.text)
         near = {other for hint in content_hints(excerpt.text) for other in shelf.hinted(hint)} - {number}
         for other in sorted(near):
-            theirs = [one.text for one in shelf.excerpts(other) if one.text is not None]
+            theirs = [event.text for event in shelf.excerpts(other) if event.text is not None]
             best = max((nearness(key, content_key(text)) for text in theirs), default=0.0)
             if best >= NEAR_MIN:
                 yield other, f"a passage of it is a copy by {best:.0%}"

@@ -17,7 +17,7 @@ class CitationWarning(UserWarning):
     """A report did not pass its audit and is there all the same; ``report`` says what is wrong with it."""
 
     def __init__(self, report: "CitedReport") -> None:
-        codes = ", ".join(dict.fromkeys(one.code.value for one in report.audit.findings))
+        codes = ", ".join(dict.fromkeys(finding.code.value for finding in report.audit.findings))
         super().__init__(
             f"'{report.name}' does not keep the citation contract after {report.audit_failures} answer(s): {codes}"
         )
@@ -76,10 +76,10 @@ def cited_report(
     draft = ReportDraft.of(text.encode("utf-8", "surrogatepass"), index_by_number(sources))
     audit = audit_draft(draft, rules or CiteRules())
     made = footnoted(draft)
-    failures = sum(not one.passed for one in attempts) if attempts else int(not audit.passed)
+    failures = sum(not attempt.passed for attempt in attempts) if attempts else int(not audit.passed)
     metrics = quality_metrics(
         citation_coverage=audit.coverage.ratio,
-        orphaned_sources=sum(one.code is CitationCode.UNUSED for one in audit.findings),
+        orphaned_sources=sum(finding.code is CitationCode.UNUSED for finding in audit.findings),
         audit_failures=failures,
     )
     return CitedReport(

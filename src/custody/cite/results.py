@@ -130,9 +130,9 @@ class ResearchResults:
         for cluster in self.clusters:
             for source_id in (*cluster.source_ids, *cluster.supporting_source_ids):
                 self.record_usage(source_id, cluster_id=cluster.cluster_id)
-        for one in self.contradictions:
-            for source_id in (*one.source_ids, *one.supporting_source_ids):
-                self.record_usage(source_id, contradiction_id=one.contradiction_id)
+        for contradiction in self.contradictions:
+            for source_id in (*contradiction.source_ids, *contradiction.supporting_source_ids):
+                self.record_usage(source_id, contradiction_id=contradiction.contradiction_id)
 
 
 def with_sources(results: ResearchResults, sources: Iterable[ResearchSource]) -> ResearchResults:

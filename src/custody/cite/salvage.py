@@ -14,7 +14,7 @@ UNUSABLE = "unusable"
 """The metadata's name for what was said and cannot be used."""
 SAID_CHARS_MAX = 200
 NAME_DIGITS = 12
-_FIELDS = frozenset(one.name for one in fields(ResearchSource))
+_FIELDS = frozenset(field.name for field in fields(ResearchSource))
 _ROUNDS_MAX = 2 * len(_FIELDS)
 
 

@@ -58,7 +58,7 @@ class ShelfEntry:
 
     def member(self, spelling: str) -> ShelfMember | None:
         """The member with this address."""
-        return next((one for one in self.members if one.spelling == spelling), None)
+        return next((member for member in self.members if member.spelling == spelling), None)
 
 
 class Shelf(Protocol):

@@ -39,7 +39,7 @@ def find_listing(layout: Layout) -> SourceListing:
         sections.append(section)
         gathered.add(part)
     gathered.add(_notes(layout))
-    if not gathered.entries and not any(_number_label(one) for one in layout.definitions):
+    if not gathered.entries and not any(_number_label(definition) for definition in layout.definitions):
         gathered.add(trailing(layout))
     _add_definitions(layout, gathered, sections)
     entries = _outermost(gathered.entries)
@@ -121,7 +121,9 @@ def _take(layout: Layout, gathered: EntryList, start: int, end: int) -> bool:
 
 def _others_within(layout: Layout, start: int, end: int) -> int:
     """How many footnotes and numbered link definitions stand in a stretch."""
-    defined = sum(start <= one.start < end and _number_label(one) is not None for one in layout.definitions)
+    defined = sum(
+        start <= definition.start < end and _number_label(definition) is not None for definition in layout.definitions
+    )
     return defined + sum(block.kind == NOTE for _, block in layout.blocks_within(start, end))
 
 
@@ -177,7 +179,7 @@ def _number_label(definition: Definition) -> Label | None:
 
 
 def _is_within(offset: int, ranges: list[tuple[int, int]]) -> bool:
-    at = bisect_left(ranges, offset + 1, key=lambda one: one[0]) - 1
+    at = bisect_left(ranges, offset + 1, key=lambda group: group[0]) - 1
     return at >= 0 and offset < ranges[at][1]
 
 
@@ -186,19 +188,19 @@ def _add_definitions(layout: Layout, gathered: EntryList, sections: list[Section
     listed = {entry.label: at for at, entry in enumerate(gathered.entries)}
     unseen: list[Definition] = []
     taken = sorted(gathered.cut)
-    for one in layout.definitions:
-        label = _number_label(one)
-        if label is None or _is_within(one.start, taken):
+    for definition in layout.definitions:
+        label = _number_label(definition)
+        if label is None or _is_within(definition.start, taken):
             continue
-        end = layout.trimmed(one.start, one.end)
-        gathered.cut.append((one.start, end))
+        end = layout.trimmed(definition.start, definition.end)
+        gathered.cut.append((definition.start, end))
         at = listed.get(label)
         if at is None:
-            entry = ListEntry(label, tidy(one.title), None, one.start, end, one.start)
-            gathered.entries.append(_with_address(entry, one.url))
-            unseen.append(one)
+            entry = ListEntry(label, tidy(definition.title), None, definition.start, end, definition.start)
+            gathered.entries.append(_with_address(entry, definition.url))
+            unseen.append(definition)
         else:
-            gathered.entries[at] = _with_address(gathered.entries[at], one.url)
+            gathered.entries[at] = _with_address(gathered.entries[at], definition.url)
     for section in sections:
         within = [one for one in unseen if section.heading_start <= one.start < section.end]
         if within:

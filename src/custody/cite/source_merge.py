@@ -60,9 +60,9 @@ def together(sources: Iterable[ResearchSource]) -> ResearchSource:
     return reduce(richer, sources)
 
 
-def shown_alike(one: ResearchSource, other: ResearchSource) -> bool:
+def shown_alike(source: ResearchSource, other: ResearchSource) -> bool:
     """Whether two sources show the same, whatever is kept beside."""
-    return _without_also(one) == _without_also(other)
+    return _without_also(source) == _without_also(other)
 
 
 def _without_also(source: ResearchSource) -> ResearchSource:

@@ -42,7 +42,7 @@ class SourceRank:
 def standings(candidates: Sequence[ContextCandidate], attention: Attention, rules: CiteRules) -> list[SourceRank]:
     """Every candidate's standing, the highest first; of equals the one that was registered later."""
     access = accesses(candidates, rules.access_decay)
-    made = [_standing(one, attention, access[one.source_id], rules) for one in candidates]
+    made = [_standing(candidate, attention, access[candidate.source_id], rules) for candidate in candidates]
     return sorted(made, key=lambda one: (-one.value, -number_of(one.source_id)))
 
 
@@ -57,8 +57,12 @@ def accesses(candidates: Sequence[ContextCandidate], decay: float) -> dict[Sourc
     >>> accesses([one, ContextCandidate(source=Source(title="b", source_id="S2"), accesses=(30,))], 0.5)
     {'S1': 0.75, 'S2': 1.0}
     """
-    moments = [(at_ns, number_of(one.source_id), one.source_id) for one in candidates for at_ns in one.accesses]
-    found = {one.source_id: 0.0 for one in candidates}
+    moments = [
+        (at_ns, number_of(candidate.source_id), candidate.source_id)
+        for candidate in candidates
+        for at_ns in candidate.accesses
+    ]
+    found = {candidate.source_id: 0.0 for candidate in candidates}
     weight = 1.0
     for _, _, source_id in sorted(moments, reverse=True):
         found[source_id] += weight
@@ -67,20 +71,22 @@ def accesses(candidates: Sequence[ContextCandidate], decay: float) -> dict[Sourc
     return {source_id: value / most if most else 0.0 for source_id, value in found.items()}
 
 
-def _standing(one: ContextCandidate, attention: Attention, access: float, rules: CiteRules) -> SourceRank:
+def _standing(candidate: ContextCandidate, attention: Attention, access: float, rules: CiteRules) -> SourceRank:
     parts = {
-        "objective": _objective(one, attention.objectives, rules),
+        "objective": _objective(candidate, attention.objectives, rules),
         "access": access,
-        "use": one.uses / (1 + one.uses),
-        "score": (one.source.credibility_score + one.source.relevance_score) / 2,
+        "use": candidate.uses / (1 + candidate.uses),
+        "score": (candidate.source.credibility_score + candidate.source.relevance_score) / 2,
     }
     total = sum(_WEIGHTS[name](rules) * part for name, part in parts.items())
-    return SourceRank(one.source_id, attention.weights.get(one.source_id, 1.0) * total, MappingProxyType(parts))
+    return SourceRank(
+        candidate.source_id, attention.weights.get(candidate.source_id, 1.0) * total, MappingProxyType(parts)
+    )
 
 
-def _objective(one: ContextCandidate, objectives: Sequence[str], rules: CiteRules) -> float:
+def _objective(candidate: ContextCandidate, objectives: Sequence[str], rules: CiteRules) -> float:
     """The largest share of an objective's terms that stand together in the title or text."""
-    said = f"{one.source.title}\n{one.text or ''}"
+    said = f"{candidate.source.title}\n{candidate.text or ''}"
     found = (support(objective, said, rules) for objective in objectives)
     return max((each.score for each in found if isinstance(each, Support)), default=0.0)
 

@@ -55,8 +55,8 @@ def candidate(shelf: Shelf, entry: ShelfEntry) -> ContextCandidate | None:
     if source is None:
         return None
     parts = list(group(shelf, entry))
-    excerpts = [one for part in parts for one in shelf.excerpts(part.number)]
-    readings = [one for part in parts for one in shelf.readings(part.number)]
+    excerpts = [excerpt for part in parts for excerpt in shelf.excerpts(part.number)]
+    readings = [reading for part in parts for reading in shelf.readings(part.number)]
     registered = (member.at_ns for part in parts for member in part.members)
     uses = {use for part in parts for use in shelf.uses(part.number)}
     return ContextCandidate(
@@ -76,12 +76,12 @@ def known_text(source: ResearchSource, excerpts: list[ExcerptEvent]) -> str | No
     snippet = source.metadata.get("snippet")
     said = [snippet] if isinstance(snippet, str) else []
     kept: list[str] = []
-    for text in (*said, *(one.text for one in excerpts if one.text is not None)):
+    for text in (*said, *(excerpt.text for excerpt in excerpts if excerpt.text is not None)):
         if text.strip() and not any(text in earlier for earlier in kept):
             kept.append(text)
     return APART.join(kept) if kept else None
 
 
 def _moments(excerpts: list[ExcerptEvent], readings: list[SourceReading]) -> Iterator[int]:
-    yield from (one.stamp.at_ns for one in excerpts)
-    yield from (one.stamp.at_ns for one in readings if one.reading in OPENED)
+    yield from (excerpt.stamp.at_ns for excerpt in excerpts)
+    yield from (reading.stamp.at_ns for reading in readings if reading.reading in OPENED)

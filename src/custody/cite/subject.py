@@ -66,14 +66,14 @@ class AuditSubject:
     def links(self) -> tuple[tuple[int, int, str], ...]:
         """What leads from the text, outside the list, to other pages: where it begins and ends, and its URL."""
         layout = self.layout
-        found = [(one.start, one.end, one.url) for one in layout.links if not one.image and is_web(one.url)]
+        found = [(link.start, link.end, link.url) for link in layout.links if not link.image and is_web(link.url)]
         found += [(start, end, layout.text(start, end)) for start, end in layout.addresses]
         return tuple(one for one in sorted(found) if not self.in_list(one[0]))
 
     @cached_property
     def parts(self) -> dict[int, UrlParts | None]:
         """The address of every entry, by the entry's ``id``, taken apart; None where it is no address."""
-        return {id(one): parts_of(one.url) for one in self.listing.entries if one.url is not None}
+        return {id(entry): parts_of(entry.url) for entry in self.listing.entries if entry.url is not None}
 
     def in_list(self, offset: int) -> bool:
         """Whether a byte belongs to the list of sources."""

@@ -160,7 +160,11 @@ def _render_checkpoint_import(report: ImportEntireReport) -> str:
     lines = _render_problems(report.problems, report.problem_count)
     if not report.checkpoints:
         return "\n".join((*lines, f"no checkpoints of Entire in '{report.place}'"))
-    lines.extend(words for one in report.transcripts for words in (f"{one.agent}:", _render_transcript_import(one)))
+    lines.extend(
+        words
+        for transcript in report.transcripts
+        for words in (f"{transcript.agent}:", _render_transcript_import(transcript))
+    )
     without = f", {report.without:,} without a transcript that can be read" if report.without else ""
     lines.append(f"{report.checkpoints:,} checkpoint(s) of {report.sessions:,} session(s){without}")
     lines.append(
@@ -180,7 +184,7 @@ def _one_path(paths: tuple[Path, ...]) -> Path:
 
 
 def _render_agent_import(report: ImportAgentsReport) -> str:
-    lines = [line for one in report.agents for line in (f"{one.agent}:", _render_transcript_import(one))]
+    lines = [line for agent in report.agents for line in (f"{agent.agent}:", _render_transcript_import(agent))]
     lines += [f"{agent} could not be looked at: {why}" for agent, why in report.trouble.items()]
     if report.without:
         lines.append(f"nothing of this repository from {', '.join(report.without)}")

@@ -45,4 +45,4 @@ def _fits(items: Sequence[T], wanted: Sequence[T], any_: T, same: Callable[[T, T
             at, want = tried[0], tried[1] + 1
         else:
             return False
-    return all(one == any_ for one in wanted[want:])
+    return all(item == any_ for item in wanted[want:])

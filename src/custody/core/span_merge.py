@@ -14,24 +14,24 @@ def merged_spans(seen: Iterable[ObservedSpan]) -> list[ObservedSpan]:
     A start or an end that a whole already tells of is dropped. Records of one id that cannot be one span stay apart.
     """
     told: dict[tuple[ExecutionId, SpanId], dict[ObservedSpan, None]] = {}
-    for one in seen:
-        told.setdefault((one.execution, one.id), {})[one] = None
+    for observed_span in seen:
+        told.setdefault((observed_span.execution, observed_span.id), {})[observed_span] = None
     return [span for records in told.values() for span in _merge_span(list(records))]
 
 
 def _merge_span(records: list[ObservedSpan]) -> Iterator[ObservedSpan]:
-    wholes = [one for one in records if one.phase is SpanPhase.WHOLE]
+    wholes = [span for span in records if span.phase is SpanPhase.WHOLE]
     yield from wholes
-    begun = {(one.name, one.kind, one.started_ns) for one in wholes}
-    over = {(one.name, one.kind, one.ended_ns) for one in wholes}
+    begun = {(whole.name, whole.kind, whole.started_ns) for whole in wholes}
+    over = {(whole.name, whole.kind, whole.ended_ns) for whole in wholes}
     ends: dict[tuple[str, SpanKind], deque[ObservedSpan]] = {}
-    for one in records:
-        if one.phase is SpanPhase.END and (one.name, one.kind, one.ended_ns) not in over:
-            ends.setdefault((one.name, one.kind), deque()).append(one)
-    for one in records:
-        if one.phase is SpanPhase.START and (one.name, one.kind, one.started_ns) not in begun:
-            waiting = ends.get((one.name, one.kind))
-            yield _joined(one, waiting.popleft()) if waiting else one
+    for record in records:
+        if record.phase is SpanPhase.END and (record.name, record.kind, record.ended_ns) not in over:
+            ends.setdefault((record.name, record.kind), deque()).append(record)
+    for record in records:
+        if record.phase is SpanPhase.START and (record.name, record.kind, record.started_ns) not in begun:
+            waiting = ends.get((record.name, record.kind))
+            yield _joined(record, waiting.popleft()) if waiting else record
     for waiting in ends.values():
         yield from waiting
 

@@ -16,7 +16,7 @@ def merge_calls(seen: Iterable[ToolCall]) -> list[ToolCall]:
     for call in seen:
         told.setdefault((call.agent, call.session, call.id), []).append(call)
     # In an order of their own: where three or more differ, it decides which of them is taken up first.
-    calls = (reduce(_one_call, sorted(one, key=_weight)) if len(one) > 1 else one[0] for one in told.values())
+    calls = (reduce(_one_call, sorted(group, key=_weight)) if len(group) > 1 else group[0] for group in told.values())
     return sorted(calls, key=lambda call: (call.started_ns, call.agent, call.session, call.id))
 
 
@@ -39,8 +39,8 @@ def merge_session(seen: Iterable[Session]) -> Session | None:
     return whole
 
 
-def _one_call(one: ToolCall, other: ToolCall) -> ToolCall:
-    first, second = sorted((one, other), key=_weight)
+def _one_call(call: ToolCall, other: ToolCall) -> ToolCall:
+    first, second = sorted((call, other), key=_weight)
     return replace(
         second,
         name=second.name or first.name,

@@ -60,7 +60,7 @@ class _Teller:
         self._say(step.sentence, "")
         if step.happens is not None:
             step.happens(self._history)
-        return DemoStep(title=step.title, commands=[self._command(one) for one in step.commands])
+        return DemoStep(title=step.title, commands=[self._command(command) for command in step.commands])
 
     @property
     def _history(self) -> SampleHistory:

@@ -73,9 +73,11 @@ def canonical_of(cluster: Iterable[KeepEvidence]) -> Canonical | NoCanonical:
     """The change of a cluster to keep, or why there is none; the same whatever their order."""
     standings = sorted(cluster, key=lambda standing: standing.change)
     refused = tuple(
-        RejectedCandidate(one.change, reason) for one in standings if (reason := why_not_viable(one)) is not None
+        RejectedCandidate(standing.change, reason)
+        for standing in standings
+        if (reason := why_not_viable(standing)) is not None
     )
-    viable = sorted((one for one in standings if why_not_viable(one) is None), key=_rank)
+    viable = sorted((standing for standing in standings if why_not_viable(standing) is None), key=_rank)
     if not viable:
         return NoCanonical("no change of it can be merged as it is" if standings else "it has no changes", refused)
     best = viable[0]

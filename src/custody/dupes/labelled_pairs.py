@@ -26,12 +26,14 @@ class PairPrediction:
 
 def recall_at(told: Sequence[PairPrediction], most: int) -> float | None:
     """The share of duplicates that are among the first ``most``."""
-    return _share([one.place is not None and one.place < most for one in told if one.is_duplicate])
+    return _share(
+        [prediction.place is not None and prediction.place < most for prediction in told if prediction.is_duplicate]
+    )
 
 
 def exact_recall(told: Sequence[PairPrediction]) -> float | None:
     """The share of exact duplicates that are found as such."""
-    return _share([one.exact for one in told if one.is_duplicate and one.is_exact])
+    return _share([prediction.exact for prediction in told if prediction.is_duplicate and prediction.is_exact])
 
 
 def recall_at_precision(told: Sequence[PairPrediction], kind: str, precision: float) -> float | None:
@@ -39,8 +41,8 @@ def recall_at_precision(told: Sequence[PairPrediction], kind: str, precision: fl
 
     Every pair that is none counts against it; one that a search does not find is never told.
     """
-    wanted = [one for one in told if one.kind == kind and not one.is_exact]
-    against = [one for one in told if not one.is_duplicate]
+    wanted = [prediction for prediction in told if prediction.kind == kind and not prediction.is_exact]
+    against = [prediction for prediction in told if not prediction.is_duplicate]
     ranked = sorted((one for one in (*wanted, *against) if one.place is not None), key=lambda one: -one.chance)
     best = right = 0
     for place, one in enumerate(ranked, 1):
@@ -52,14 +54,16 @@ def recall_at_precision(told: Sequence[PairPrediction], kind: str, precision: fl
 
 def false_flags(told: Sequence[PairPrediction], kind: str) -> float | None:
     """The share of pairs of a kind that are flagged and should not be."""
-    return _share([one.flagged for one in told if one.kind == kind and not one.is_duplicate])
+    return _share(
+        [prediction.flagged for prediction in told if prediction.kind == kind and not prediction.is_duplicate]
+    )
 
 
 def calibration_error(told: Sequence[PairPrediction]) -> float | None:
     """How far chances are from what happened, on average over equal stretches of chance."""
     bins: list[list[PairPrediction]] = [[] for _ in range(BINS)]
-    for one in told:
-        bins[min(BINS - 1, int(one.chance * BINS))].append(one)
+    for prediction in told:
+        bins[min(BINS - 1, int(prediction.chance * BINS))].append(prediction)
     gaps = [abs(sum(one.chance for one in some) - sum(one.is_duplicate for one in some)) for some in bins if some]
     return sum(gaps) / len(told) if told else None
 

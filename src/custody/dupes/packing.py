@@ -50,7 +50,10 @@ def pack_signature(signature: Signature) -> bytes:
         (
             _HEAD.pack(*map(len, (*minhashes, *sets, *ids))),
             _FIXED.pack(
-                signature.prod_hash or 0, signature.whole_hash or 0, *(min(one, _COUNT_MAX) for one in counts), flags
+                signature.prod_hash or 0,
+                signature.whole_hash or 0,
+                *(min(count, _COUNT_MAX) for count in counts),
+                flags,
             ),
             *minhashes,
             _make_word_struct(len(words)).pack(*words),

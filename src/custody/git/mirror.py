@@ -40,7 +40,7 @@ class Mirror:
 
     def fetch(self, address: RemoteUrl, wanted: Sequence[str]) -> None:
         """Bring ``wanted`` here: branches, all pull requests, or single ones (see ``pull_of``)."""
-        assert all(one in (BRANCHES, PULLS) or PULL.fullmatch(one) for one in wanted), "names of our own"
+        assert all(text in (BRANCHES, PULLS) or PULL.fullmatch(text) for text in wanted), "names of our own"
         program = find_program(os.environ.get("PATH", os.defpath))
         if program is None:
             raise GitError("git is not installed", hint=NEEDS)

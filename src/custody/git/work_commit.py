@@ -117,7 +117,7 @@ def _tree(files: Iterable[IndexedFile], private: Private, sealed: SealedObjects)
         trees[sha] = content
         return sha
 
-    root = write_trees(((one.path.raw, one.mode, one.id) for one in files), note)
+    root = write_trees(((file.path.raw, file.mode, file.id) for file in files), note)
     for sha, info in zip(trees, sealed.look_up(trees), strict=True):
         if isinstance(info, NoObject):
             private.keep("tree", trees[sha])

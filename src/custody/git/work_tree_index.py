@@ -84,7 +84,7 @@ def untracked_files(here: WorkTreeScan, count_max: int, unseen: Iterable[Skipped
 
     One in the place of something ``unseen`` is left out: a commit cannot have both.
     """
-    taken = {one.path.raw for one in unseen}
+    taken = {file.path.raw for file in unseen}
     around = {folder for path in taken for folder in folders_of(path)}
     child = here.git.start("ls-files", "--others", "-z", "--full-name", *here.private.ignores)
     count = 0

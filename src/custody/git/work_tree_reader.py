@@ -50,39 +50,39 @@ class WorkReader:
     def _with_attributes(self, wanted: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, Attributes]]:
         if not wanted:
             return
-        with attributes(self._here.git, (one.path for one in wanted)) as answers:
+        with attributes(self._here.git, (file.path for file in wanted)) as answers:
             yield from zip(wanted, answers, strict=True)
 
-    def _read(self, one: PendingFile, found: Attributes) -> IndexedFile | NoWorkFile:
-        mode = mode_on_disk(one.found, one.entry, self._here.settings)
-        if stat.S_ISLNK(one.found.st_mode):
-            return self._kept(one, mode, self._link(one))
+    def _read(self, file: PendingFile, found: Attributes) -> IndexedFile | NoWorkFile:
+        mode = mode_on_disk(file.found, file.entry, self._here.settings)
+        if stat.S_ISLNK(file.found.st_mode):
+            return self._kept(file, mode, self._link(file))
         if why := other_conversion(found, self._here.settings.filters):
-            return NoWorkFile(one.path, why)
-        return self._kept(one, mode, self._content(one, found))
+            return NoWorkFile(file.path, why)
+        return self._kept(file, mode, self._content(file, found))
 
-    def _link(self, one: PendingFile) -> bytes | NoWorkFile:
+    def _link(self, file: PendingFile) -> bytes | NoWorkFile:
         try:
-            return os.readlink(self._here.disk.name(one.path))
+            return os.readlink(self._here.disk.name(file.path))
         except OSError as error:
-            return NoWorkFile(one.path, f"cannot be read: {error.strerror}")
+            return NoWorkFile(file.path, f"cannot be read: {error.strerror}")
 
-    def _content(self, one: PendingFile, found: Attributes) -> bytes | NoWorkFile:
-        if one.found.st_size > self._left_bytes:
-            return NoWorkFile(one.path, f"would make more than {self._limits.all_bytes_max} bytes to be read")
-        file = read_work_file(self._here.work_tree, one.path, self._limits.file_bytes_max)
+    def _content(self, pending_file: PendingFile, found: Attributes) -> bytes | NoWorkFile:
+        if pending_file.found.st_size > self._left_bytes:
+            return NoWorkFile(pending_file.path, f"would make more than {self._limits.all_bytes_max} bytes to be read")
+        file = read_work_file(self._here.work_tree, pending_file.path, self._limits.file_bytes_max)
         if isinstance(file, NoWorkFile):
             return file
         self._left_bytes -= len(file.content)
         how = endings(found, guess=self._here.settings.guesses_endings)
-        return as_committed(file.content, how, lambda: self._version_in_index(one))
+        return as_committed(file.content, how, lambda: self._version_in_index(pending_file))
 
-    def _kept(self, one: PendingFile, mode: int, content: bytes | NoWorkFile) -> IndexedFile | NoWorkFile:
+    def _kept(self, file: PendingFile, mode: int, content: bytes | NoWorkFile) -> IndexedFile | NoWorkFile:
         if isinstance(content, NoWorkFile):
             return content
-        known = one.entry.id if one.entry else None
-        return IndexedFile(one.path, mode, self._here.private.keep("blob", content, known))
+        known = file.entry.id if file.entry else None
+        return IndexedFile(file.path, mode, self._here.private.keep("blob", content, known))
 
-    def _version_in_index(self, one: PendingFile) -> bytes:
-        known = self._indexed.read(one.entry.id) if one.entry else None
+    def _version_in_index(self, file: PendingFile) -> bytes:
+        known = self._indexed.read(file.entry.id) if file.entry else None
         return known.content if isinstance(known, Object) and known.info.kind == "blob" else b""

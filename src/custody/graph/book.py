@@ -114,9 +114,9 @@ class Book:
         rows = [] if head is None else sorted(self.table.pair(head), key=self._lightness)
         return [self.edge(start, end, row) for row in rows]
 
-    def heaviest(self, one: str, other: str) -> Edge | None:
+    def heaviest(self, text: str, other: str) -> Edge | None:
         """The heaviest edge between two nodes, in either direction; from ``one`` where both are equal."""
-        heads = [(ends, self.after.get(ends[0], {}).get(ends[1])) for ends in ((one, other), (other, one))]
+        heads = [(ends, self.after.get(ends[0], {}).get(ends[1])) for ends in ((text, other), (other, text))]
         rows = [(ends, row) for ends, head in heads if head is not None for row in self.table.pair(head)]
         if not rows:
             return None

@@ -67,9 +67,9 @@ class Matrix:
             self._by_strength[between], lengths
         )
 
-    def common(self, one: int, other: int, *, document: bool) -> list[tuple[int, float]]:
+    def common(self, number: int, other: int, *, document: bool) -> list[tuple[int, float]]:
         """The neighbours that two nodes share, with what each adds, the most first, by name where equal."""
-        mine, my_weights = self.row(one)
+        mine, my_weights = self.row(number)
         theirs, their_weights = self.row(other)
         at, there = _met(mine, theirs)
         shared = mine[at]
@@ -80,13 +80,13 @@ class Matrix:
         return _highest(shared, shares, len(shared))
 
 
-def _met(one: Ints, other: Ints) -> tuple[Ints, Ints]:
+def _met(ints: Ints, other: Ints) -> tuple[Ints, Ints]:
     """Where two ascending lists have the same value, in each of them; the shorter is looked for in the longer."""
-    if len(one) > len(other):
-        there, at = _met(other, one)
+    if len(ints) > len(other):
+        there, at = _met(other, ints)
         return at, there
-    found = np.minimum(np.searchsorted(other, one), max(len(other) - 1, 0))
-    at = np.flatnonzero(other[found] == one) if len(other) else np.zeros(0, np.int64)
+    found = np.minimum(np.searchsorted(other, ints), max(len(other) - 1, 0))
+    at = np.flatnonzero(other[found] == ints) if len(other) else np.zeros(0, np.int64)
     return at, found[at]
 
 

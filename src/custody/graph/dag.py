@@ -98,7 +98,7 @@ def _removed(book: Book, part: set[str], arcs: Arcs) -> set[tuple[str, str]]:
     before: dict[str, set[str]] = {}
     order = TopologicalOrder(lambda node: after.get(node, ()), lambda node: before.get(node, ()))
     removed = set()
-    inside = ((one, other) for one in part for other in arcs[one] if other in part)
+    inside = ((text, other) for text in part for other in arcs[text] if other in part)
     for one, other in sorted(inside, key=lambda pair: _lightness(book, *pair)):
         if order.allows(one, other):
             after.setdefault(one, set()).add(other)
@@ -108,11 +108,11 @@ def _removed(book: Book, part: set[str], arcs: Arcs) -> set[tuple[str, str]]:
     return removed
 
 
-def _lightness(book: Book, one: str, other: str) -> tuple[float, int, str, str]:
+def _lightness(book: Book, text: str, other: str) -> tuple[float, int, str, str]:
     """The mean weight of a pair's edges decides, as in the document; then how often it was seen, then the names."""
-    edges = book.between(one, other)
+    edges = book.between(text, other)
     mean = sum(edge.weight for edge in edges) / len(edges)
-    return -mean, -sum(edge.count for edge in edges), one, other
+    return -mean, -sum(edge.count for edge in edges), text, other
 
 
 def _sorted(arcs: Arcs) -> Iterator[str]:

@@ -54,21 +54,21 @@ class Lesson:
     edges: dict[EdgeKey, EdgeCounts] = field(default_factory=dict)
 
 
-def least(one: int | None, other: int | None) -> int | None:
+def least(number: int | None, other: int | None) -> int | None:
     """The smaller of two times of which either may be unknown."""
-    return other if one is None else one if other is None else min(one, other)
+    return other if number is None else number if other is None else min(number, other)
 
 
-def most(one: int | None, other: int | None) -> int | None:
+def most(number: int | None, other: int | None) -> int | None:
     """The larger of two times of which either may be unknown."""
-    return other if one is None else one if other is None else max(one, other)
+    return other if number is None else number if other is None else max(number, other)
 
 
-def newest(one: Sequence[Witness], other: Sequence[Witness], evidence_max: int) -> tuple[Witness, ...]:
+def newest(group: Sequence[Witness], other: Sequence[Witness], evidence_max: int) -> tuple[Witness, ...]:
     """The newest of both, the newest first, as ``one`` is already; the same whatever comes first."""
-    if len(one) >= evidence_max and max(other, default=one[-1]) <= one[-1]:
-        return tuple(one)
-    return tuple(sorted({*one, *other}, reverse=True)[:evidence_max])
+    if len(group) >= evidence_max and max(other, default=group[-1]) <= group[-1]:
+        return tuple(group)
+    return tuple(sorted({*group, *other}, reverse=True)[:evidence_max])
 
 
 def lessons_of(forest: SpanForest, rules: GraphRules) -> list[Lesson]:
@@ -153,7 +153,7 @@ def _in_a_row(spans: Iterable[CallSpan]) -> list[CallSpan]:
     for place, span in enumerate(sorted(spans, key=_find_end_place)):
         latest = span.end_ns if span.end_ns is not None else latest
         keyed.append((latest, place, span))
-    return [span for _, _, span in sorted(keyed, key=lambda one: (one[0] is not None, one[0] or 0, one[1]))]
+    return [span for _, _, span in sorted(keyed, key=lambda group: (group[0] is not None, group[0] or 0, group[1]))]
 
 
 def _find_end_place(span: CallSpan) -> int:

@@ -110,7 +110,7 @@ class _Surprise:
 
     def _seen(self, row: int) -> float:
         table = self._book.table
-        return max((table.count(one) or self._book.rules.template_count) for one in table.pair(row))
+        return max((table.count(number) or self._book.rules.template_count) for number in table.pair(row))
 
     def spread(self, side: "_Side", names: Iterable[str], distance: int) -> list[tuple[int, list[str]]]:
         reached: dict[int, list[str]] = {}
@@ -180,9 +180,9 @@ class _MeetingPoint:
 def _search(book: Book, start: str, end: str, prices: _Prices) -> list[str] | None:
     ahead, back = _Side(start, book, ahead=True), _Side(end, book, ahead=False)
     best: _MeetingPoint | None = None
-    while (one := ahead.next()) is not None and (other := back.next()) is not None:
+    while (number := ahead.next()) is not None and (other := back.next()) is not None:
         # No way that is still to be found can be cheaper than both next rings together.
-        if best is not None and one + other >= best.total:
+        if best is not None and number + other >= best.total:
             break
         # The smaller ball grows: what matters is how many nodes are looked at in all.
         side, facing = (ahead, back) if len(ahead.settled) <= len(back.settled) else (back, ahead)

@@ -73,9 +73,9 @@ class SessionState:
             same_message = before is not None and one.message is not None and one.message == before.message
             marked.append((one.name, same_file, same_message))
         return {
-            "siblings": [place.node, *(one.name for one in siblings)],
+            "siblings": [place.node, *(sibling.name for sibling in siblings)],
             "flat": list(self.flat),
-            "failures": [(one.name, one.failed) for one in siblings],
+            "failures": [(sibling.name, sibling.failed) for sibling in siblings],
             "marks": marked,
         }
 
@@ -208,13 +208,13 @@ def explain_suggestions(
     starts = [] if last is None else [last.node]
     return [
         CallSuggestion(
-            one.name,
-            one.node,
-            one.chance,
-            one.parts,
-            tuple(edge for start in (*starts, around) for edge in book.between(start, one.node)),
+            suggestion.name,
+            suggestion.node,
+            suggestion.chance,
+            suggestion.parts,
+            tuple(edge for start in (*starts, around) for edge in book.between(start, suggestion.node)),
         )
-        for one in found
+        for suggestion in found
     ]
 
 

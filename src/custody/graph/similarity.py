@@ -43,10 +43,10 @@ def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "pag
     document = formula == "document"
     edges: dict[tuple[str, str], Edge | None] = {}
 
-    def edge(one: str, between: str) -> Edge | None:
-        if (one, between) not in edges:
-            edges[one, between] = matrix.book.heaviest(one, between)
-        return edges[one, between]
+    def edge(text: str, between: str) -> Edge | None:
+        if (text, between) not in edges:
+            edges[text, between] = matrix.book.heaviest(text, between)
+        return edges[text, between]
 
     def shared(other: str, between: str, share: float) -> CommonNeighbour:
         both = (edge(node, between), edge(other, between))
@@ -67,9 +67,9 @@ def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "pag
     ]
 
 
-def pair_score(matrix: "Matrix", one: str, other: str, formula: Formula = "page") -> float:
+def pair_score(matrix: "Matrix", text: str, other: str, formula: Formula = "page") -> float:
     """How alike two nodes are; 0 for nodes that share nobody or are not known."""
-    mine, theirs = matrix.places.get(one), matrix.places.get(other)
+    mine, theirs = matrix.places.get(text), matrix.places.get(other)
     if mine is None or theirs is None or mine == theirs:
         return 0.0
     # Added in the order of names, as for a whole row, so that both ways give the same to the last digit.

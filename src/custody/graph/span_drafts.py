@@ -83,9 +83,9 @@ class SpanDraft:
             self.attributes = MappingProxyType({**other.attributes, **self.attributes})
 
 
-def agree(one: object, other: object) -> bool:
+def agree(value: object, other: object) -> bool:
     """Whether two values can be the same one, of which either may be unknown."""
-    return one is None or other is None or one == other
+    return value is None or other is None or value == other
 
 
 def _covers(known: object, told: object) -> bool:

@@ -17,7 +17,7 @@ def import_agents(desk: Workspace) -> ImportAgentsReport:
         except InputError as error:
             trouble[agent] = error.message
     return ImportAgentsReport(
-        agents=[one for one in read if one.files],
-        without=[one.agent for one in read if not one.files],
+        agents=[report for report in read if report.files],
+        without=[report.agent for report in read if not report.files],
         trouble=trouble,
     )

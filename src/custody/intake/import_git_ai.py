@@ -251,7 +251,7 @@ class _Claims:
                 continue
             claims = self._of(found, note)
             self.done.count["silent"] += not claims
-            for author, files in sorted(claims.items(), key=lambda one: repr(one[0])):
+            for author, files in sorted(claims.items(), key=lambda item: repr(item[0])):
                 try:
                     value = self._trace(found, here[found.commit], note, author, files)
                     yield trace_arrival(event_of(value, worktree=None, now=here[found.commit]), key)

@@ -300,11 +300,11 @@ def _import(desk: Workspace, store: Store, values: Iterator[_Value], done: Trace
 def _arrivals(desk: Workspace, values: Iterator[_Value], done: TraceImport) -> Iterator[Arrival]:
     worktree = None if desk.home is None or desk.repository.work_tree is None else str(desk.repository.work_tree)
     key = redaction_key(desk)
-    for one in values:
+    for value in values:
         try:
-            yield trace_arrival(event_of(one.value, worktree=worktree, now=text_from(desk.now_ns())), key)
+            yield trace_arrival(event_of(value.value, worktree=worktree, now=text_from(desk.now_ns())), key)
         except InputError as error:
-            done.skipped.append(SkippedTrace(one.file, one.line, error.message))
+            done.skipped.append(SkippedTrace(value.file, value.line, error.message))
 
 
 def trace_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:

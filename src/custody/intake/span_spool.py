@@ -80,9 +80,9 @@ class SpoolExporter:
                 Spool(Path(fallback_of(self._home, dict(os.environ))) / "spool").put_all(events, b"")
 
     def _all_made(self, spans: Sequence[SpanFields]) -> Iterator[tuple[bytes, bytes]]:
-        for one in spans:
+        for span in spans:
             try:
-                yield self._made(one)
+                yield self._made(span)
             except (TypeError, ValueError, OverflowError) as error:
                 # One that cannot be written must not hold up all that come after it.
                 self.gap(f"1 span could not be written: {type(error).__name__}")
@@ -100,34 +100,34 @@ class SpoolExporter:
         """Count what could not be kept, where the doctor looks."""
         add_gap(self._home, words, dict(os.environ))
 
-    def _made(self, one: SpanFields) -> tuple[bytes, bytes]:
+    def _made(self, fields: SpanFields) -> tuple[bytes, bytes]:
         """The event of a span, and the part of it that is the program's own words."""
-        attributes, dropped = _attributes(one.attributes)
-        kind = one.kind if one.kind in _KINDS else SpanKind.WORKFLOW.value
-        said: dict[str, Any] = {**self._whose, "name": _name(one.name), "attributes": attributes}
-        if one.server is not None and kind == SpanKind.TOOL.value:
-            said["server"] = _name(one.server)
-        if one.links:
-            said["links"] = [_link(*link) for link in one.links[:SPAN_LINKS_MAX]]
-        ended = one.phase == SpanPhase.END.value and one.ended_ns is not None
+        attributes, dropped = _attributes(fields.attributes)
+        kind = fields.kind if fields.kind in _KINDS else SpanKind.WORKFLOW.value
+        said: dict[str, Any] = {**self._whose, "name": _name(fields.name), "attributes": attributes}
+        if fields.server is not None and kind == SpanKind.TOOL.value:
+            said["server"] = _name(fields.server)
+        if fields.links:
+            said["links"] = [_link(*link) for link in fields.links[:SPAN_LINKS_MAX]]
+        ended = fields.phase == SpanPhase.END.value and fields.ended_ns is not None
         event = {
             "custody": 1,
             "kind": "span",
-            "id": f"{one.span}-{one.phase}",
-            "at": text_from((one.ended_ns or 0) if ended else one.started_ns),
-            "execution": one.execution,
-            "span": one.span,
-            "phase": one.phase,
+            "id": f"{fields.span}-{fields.phase}",
+            "at": text_from((fields.ended_ns or 0) if ended else fields.started_ns),
+            "execution": fields.execution,
+            "span": fields.span,
+            "phase": fields.phase,
             "span_kind": kind,
             **said,
         }
-        if one.parent is not None:
-            event["parent"] = one.parent
-        if one.phase == SpanPhase.WHOLE.value:
+        if fields.parent is not None:
+            event["parent"] = fields.parent
+        if fields.phase == SpanPhase.WHOLE.value:
             # A clock that was set back must not make an end before its start.
-            event["ended_at"] = text_from(max(one.started_ns, one.ended_ns or 0))
-        if one.phase != SpanPhase.START.value:
-            event["status"] = one.status if one.status in _STATUSES else SpanStatus.ERROR.value
+            event["ended_at"] = text_from(max(fields.started_ns, fields.ended_ns or 0))
+        if fields.phase != SpanPhase.START.value:
+            event["status"] = fields.status if fields.status in _STATUSES else SpanStatus.ERROR.value
         if dropped:
             event["dropped"] = dropped
         return _ENCODE(event), _ENCODE(said)

@@ -203,7 +203,7 @@ def _call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
 
 def prompts_of(seen: Sequence[ObservedView[View]]) -> list[Prompt]:
     """The prompts in order; one that was seen twice counts once, as it was seen first."""
-    prompts = {one.view.id: (one, one.view) for one in reversed(seen) if isinstance(one.view, Prompt)}
+    prompts = {view.view.id: (view, view.view) for view in reversed(seen) if isinstance(view.view, Prompt)}
     written = [prompt for one, prompt in prompts.values() if one.record.entry.kind == TRANSCRIPT]
     typed = [prompt for one, prompt in prompts.values() if one.record.entry.kind != TRANSCRIPT]
     for prompt in typed:
@@ -213,14 +213,14 @@ def prompts_of(seen: Sequence[ObservedView[View]]) -> list[Prompt]:
     return sorted((*typed, *written), key=lambda prompt: (prompt.at_ns, prompt.id))
 
 
-def _is_same(one: Prompt, other: Prompt) -> bool:
+def _is_same(prompt: Prompt, other: Prompt) -> bool:
     """Whether a hook and a transcript may have seen one prompt, which they name differently."""
-    near = abs(one.at_ns - other.at_ns) <= SAME_PROMPT_NS
-    return near and one.agent == other.agent and one.text.digest == other.text.digest
+    near = abs(prompt.at_ns - other.at_ns) <= SAME_PROMPT_NS
+    return near and prompt.agent == other.agent and prompt.text.digest == other.text.digest
 
 
 def _of(seen: Sequence[ObservedView[SessionView]], kind: type[V]) -> list[V]:
-    return [one.view for one in seen if isinstance(one.view, kind)]
+    return [view.view for view in seen if isinstance(view.view, kind)]
 
 
 def _which(named: str, agent: str | None, rows: Sequence[SessionRow]) -> InputError:

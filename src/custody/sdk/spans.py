@@ -176,8 +176,8 @@ def open_spans() -> list[Span]:
 
 def end_open() -> None:
     """End every open span as abandoned."""
-    for one in open_spans():
-        one.abandon()
+    for open_span in open_spans():
+        open_span.abandon()
 
 
 def find_open_span(outer: SpanIds | None) -> SpanIds | None:

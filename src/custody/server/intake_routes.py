@@ -14,7 +14,7 @@ from custody.server.wire.service import BatchReceipt, ItemReceipt, RecordReceipt
 CONFLICT = "another content is kept under the same key"
 
 
-def make_intake_endpoint(what: str, words: str, one: object) -> Endpoint:
+def make_intake_endpoint(what: str, words: str, value: object) -> Endpoint:
     """The endpoint that takes things of one kind; ``one`` is the JSON Schema or the type of a single one."""
 
     async def take(call: EndpointCall) -> HttpAnswer:
@@ -30,7 +30,7 @@ def make_intake_endpoint(what: str, words: str, one: object) -> Endpoint:
         words=words,
         scope=TokenScope.WRITE,
         handle=take,
-        takes={JSON: one},
+        takes={JSON: value},
         gives={
             200: (ItemReceipt, BatchReceipt),
             201: (ItemReceipt, BatchReceipt),
@@ -68,9 +68,13 @@ def _result(item: Item, fates: Iterator[IngestResult]) -> ItemReceipt:
     return ItemReceipt(status=201 if IngestFate.NEW in seen else 200, receipts=receipts)
 
 
-def _receipt(one: IngestResult) -> RecordReceipt:
+def _receipt(result: IngestResult) -> RecordReceipt:
     return RecordReceipt(
-        record=str(one.record), store=str(one.record.store), seq=int(one.record.seq), event=one.event, key=one.key
+        record=str(result.record),
+        store=str(result.record.store),
+        seq=int(result.record.seq),
+        event=result.event,
+        key=result.key,
     )
 
 

@@ -24,8 +24,8 @@ def description(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     shapes, components = msgspec.json.schema_components(list(dict.fromkeys(types)), ref_template=_REF)
     schemas = {kind: _published(shape) for kind, shape in zip(dict.fromkeys(types), shapes, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
-    for one in endpoints:
-        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, schemas)
     return {
         "openapi": VERSION,
         "info": {

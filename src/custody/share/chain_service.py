@@ -85,8 +85,8 @@ def take_stretch(desk: Workspace, data: bytes) -> ChainReceipt:
         items = list(reader.read(said))
         damages = reader.finish(max(about.head, held, key=lambda head: head.seq))
         if damages:
-            conflict = any(one.code.name in ("CHAIN_FORK", "CHAIN_GAP", "CHAIN_CUT") for one in damages)
-            words = "; ".join(one.what for one in damages[:5])
+            conflict = any(damage.code.name in ("CHAIN_FORK", "CHAIN_GAP", "CHAIN_CUT") for damage in damages)
+            words = "; ".join(damage.what for damage in damages[:5])
             raise Conflict(words, hint=f"{held.seq} record(s) are kept") if conflict else InputError(words)
         origins = _merged(store, about.head.store, told, reader.head)
         copied = take(store, about.head.store, items, origins)

@@ -223,7 +223,7 @@ def _origins(service: RemoteService, store: Store, there: ChainTip) -> dict[Repo
 
 
 def _there(service: RemoteService) -> dict[StoreId, ChainState]:
-    return {StoreId(one.store): one for one in decode_held(service.get(CHAINS)).chains}
+    return {StoreId(chain.store): chain for chain in decode_held(service.get(CHAINS)).chains}
 
 
 def _head(held: ChainState) -> ChainTip:

@@ -34,10 +34,10 @@ def simhash_of(features: Mapping[str, int]) -> int:
     return sum(1 << bit for bit in range(BITS) if 2 * (lanes >> (_LANE_BITS * bit) & _LANE) > total)
 
 
-def distance(one: int, other: int) -> int:
+def distance(number: int, other: int) -> int:
     """How many bits of two hashes differ, from 0 to 64.
 
     >>> distance(0b1100, 0b1010)
     2
     """
-    return (one ^ other).bit_count()
+    return (number ^ other).bit_count()

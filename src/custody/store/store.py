@@ -334,8 +334,8 @@ class Store:
 
     def _keep_all(self, arrivals: Sequence[Arrival], records: Sequence[Record]) -> None:
         """Keep new records with the bytes of their arrivals, in few statements: each is a way to a server and back."""
-        returned = self.tables.put_bodies({d: data for one in arrivals for d, data in _bodies(one).items()})
-        self.tables.put_parts((one.entry.digest, text) for one in arrivals for text in one.texts)
+        returned = self.tables.put_bodies({d: data for arrival in arrivals for d, data in _bodies(arrival).items()})
+        self.tables.put_parts((arrival.entry.digest, text) for arrival in arrivals for text in arrival.texts)
         self.tables.put_records(records)
         for digest in returned:
             self.views.read_again(digest)

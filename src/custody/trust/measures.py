@@ -48,7 +48,7 @@ def auc(told: Sequence[ForecastOutcome]) -> float | None:
     bads = len(told) - goods
     if not goods or not bads:
         return None
-    ordered = sorted(told, key=lambda one: one[0])
+    ordered = sorted(told, key=lambda outcome: outcome[0])
     ranks, place = 0.0, 0
     while place < len(ordered):
         end = place
@@ -68,7 +68,7 @@ def calibration_error(told: Sequence[ForecastOutcome]) -> float:
     bins: list[list[ForecastOutcome]] = [[] for _ in range(CALIBRATION_BINS)]
     for chance, good in told:
         bins[min(int(chance * CALIBRATION_BINS), CALIBRATION_BINS - 1)].append((chance, good))
-    gaps = (abs(math.fsum(chance - good for chance, good in one)) for one in bins if one)
+    gaps = (abs(math.fsum(chance - good for chance, good in group)) for group in bins if group)
     return math.fsum(gaps) / len(told)
 
 

@@ -79,7 +79,7 @@ def happenings(moments: Sequence[tuple[int, int]]) -> list[tuple[int, bool, int]
 
 def moments_of(pasts: Iterable[PastDecision]) -> list[tuple[int, int]]:
     """When each was opened and decided; what is no change was never opened."""
-    return [(one.opened_ns if one.is_change else one.entry.at_ns, one.entry.at_ns) for one in pasts]
+    return [(past.opened_ns if past.is_change else past.entry.at_ns, past.entry.at_ns) for past in pasts]
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Labels:
 
 def labels_of(commits: Iterable[CommitText], rules: TrustRules) -> Labels:
     """What later commits say about earlier ones; in whatever order the commits come."""
-    known = _CommitIndex(sorted(commits, key=lambda one: (one.at_ns, one.sha)))
+    known = _CommitIndex(sorted(commits, key=lambda commit: (commit.at_ns, commit.sha)))
     reverted: dict[str, CommitText] = {}
     mended: dict[str, CommitText] = {}
     for later in known.ordered:
@@ -63,9 +63,9 @@ class _CommitIndex:
         self.ordered = ordered
         self._by_start: dict[str, list[CommitText]] = {}
         self._by_subject: dict[str, list[CommitText]] = {}
-        for one in ordered:
-            self._by_start.setdefault(one.sha[:DIGITS_MIN], []).append(one)
-            self._by_subject.setdefault(one.subject, []).append(one)
+        for text in ordered:
+            self._by_start.setdefault(text.sha[:DIGITS_MIN], []).append(text)
+            self._by_subject.setdefault(text.subject, []).append(text)
 
     def taken_back(self, later: CommitText) -> Iterator[CommitText]:
         """The commits that ``later`` says it takes back: by id where it names one, else by their subject."""
@@ -95,13 +95,13 @@ class _CommitIndex:
 
     def _named(self, name: str, later: CommitText) -> Iterator[CommitText]:
         name = name.lower()
-        fitting = [one for one in self._by_start.get(name[:DIGITS_MIN], ()) if one.sha.startswith(name)]
+        fitting = [text for text in self._by_start.get(name[:DIGITS_MIN], ()) if text.sha.startswith(name)]
         # A name that fits two commits names neither.
         if len(fitting) == 1 and _is_before(fitting[0], later):
             yield fitting[0]
 
     def _titled(self, subject: str, later: CommitText) -> Iterator[CommitText]:
-        fitting = [one for one in self._by_subject.get(subject, ()) if _is_before(one, later)]
+        fitting = [text for text in self._by_subject.get(subject, ()) if _is_before(text, later)]
         yield from fitting[-1:]
 
 

@@ -103,7 +103,7 @@ def _by_id(message: str) -> Iterator[Claim]:
 
 
 def _by_number(message: str) -> Iterator[Claim]:
-    return (Claim(number=int(one["number"]), partly=one["part"] is not None) for one in _PULL.finditer(message))
+    return (Claim(number=int(match["number"]), partly=match["part"] is not None) for match in _PULL.finditer(message))
 
 
 def _by_title(message: str) -> Iterator[Claim]:

@@ -149,7 +149,7 @@ class _Simulation:
         self._folds: dict[str, Fold] = {}
         self._landed: list[SimulatedChange] = []
         self._opened: set[tuple[str, str]] = set()
-        self._reverted = {(one.agent, one.entry.reverts) for one in pasts if isinstance(one.entry, DecisionEntry)}
+        self._reverted = {(past.agent, past.entry.reverts) for past in pasts if isinstance(past.entry, DecisionEntry)}
 
     def open(self, past: PastDecision, now_ns: int) -> None:
         """Judge a change that is proposed now."""

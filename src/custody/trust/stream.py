@@ -69,7 +69,7 @@ def bench(
 ) -> BenchResult:
     """Replay a stream and measure everybody; the first part, by opening, is learnt from and not scored."""
     play = _StreamReplay(stream, rules, targets)
-    for _, opened, place in happenings([(one.case.opened_ns, one.decided_ns) for one in stream]):
+    for _, opened, place in happenings([(change.case.opened_ns, change.decided_ns) for change in stream]):
         if opened:
             play.open(place)
         else:
@@ -78,7 +78,7 @@ def bench(
     by_opening = sorted(range(len(stream)), key=lambda place: (stream[place].case.opened_ns, place))
     scored = by_opening[round(len(stream) * rules.bench_unscored_share) :]
     later = by_opening[max(len(stream) // 2, len(by_opening) - len(scored)) :]
-    end_ns = max((one.decided_ns for one in stream), default=0)
+    end_ns = max((change.decided_ns for change in stream), default=0)
     controls = tuple(risk.control(end_ns) for risk in play.risks)
     return BenchResult(tuple(play.measured(scored)), tuple(play.measured(later)), controls)
 

@@ -57,6 +57,6 @@ def _like(id_: str, evidence: DupesEvidence) -> LikeChange:
         title=evidence.other.title,
         says=evidence.says,
         category=evidence.category,
-        relations=[one.relation for one in evidence.relations],
+        relations=[relation.relation for relation in evidence.relations],
         evidence=id_,
     )

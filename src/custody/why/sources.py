@@ -27,18 +27,18 @@ def sources_before(repository: Repository, store: Store, trace: Trace, at_ns: in
     """The sources that a session, subagents included, or one that started it had read by a moment, the latest first."""
     sessions = [trace.session, *_above(store, trace)]
     found = locators_read_by(store, sessions, at_ns, SHOWN_MAX)
-    trees = work_trees(repository) if any(one.startswith("/") for one in found.locators) else []
+    trees = work_trees(repository) if any(text.startswith("/") for text in found.locators) else []
     lines: list[SourceLine] = []
     for locator in found.locators:
         readings = readings_of_source(store, sessions, locator, at_ns, EACH_MAX)
-        seen = [one for one in readings if one.view.agent == trace.agent]
+        seen = [reading for reading in readings if reading.view.agent == trace.agent]
         if seen:
             lines.append(_line(store, seen, trees))
     return SourcesLink(sources=lines, more=found.total - len(found.locators))
 
 
 def _line(store: Store, seen: Sequence[ObservedView[SourceAccess]], trees: Sequence[str]) -> SourceLine:
-    reads = [one.view for one in seen]
+    reads = [view.view for view in seen]
     best = min(reads, key=lambda read: (READINGS.index(read.reading), -read.at_ns))
     last = max(reads, key=lambda read: read.at_ns)
     return SourceLine(
@@ -48,7 +48,7 @@ def _line(store: Store, seen: Sequence[ObservedView[SourceAccess]], trees: Seque
         reading=best.reading.value,
         at=text_from(last.at_ns),
         call=last.call,
-        records=[str(ref) for ref in sorted({one.record.ref for one in seen})],
+        records=[str(ref) for ref in sorted({view.record.ref for view in seen})],
     )
 
 

@@ -162,7 +162,9 @@ class _Chain:
         rows = [
             row for row in session_rows(store, limit=PROMPTS_READ_MAX, named=trace.session) if row.agent == trace.agent
         ]
-        seen = [one for one in session_ends(store, trace.session) if one.view.agent == trace.agent]
+        seen = [
+            session_end for session_end in session_ends(store, trace.session) if session_end.view.agent == trace.agent
+        ]
         session = merge_session(one.view for one in seen)
         finding = self._answer.finding
         shown_by = finding.candidate.records if isinstance(finding, TraceAttribution) and not seen else ()
@@ -188,7 +190,7 @@ def _trace_to_prompt(store: Store, trace: Trace, answer: LineAnswer) -> Iterator
             yield _call_link(link)
         else:
             yield link
-    named = next((one.call.prompt for one in calls if one.call.prompt is not None), None)
+    named = next((call.call.prompt for call in calls if call.call.prompt is not None), None)
     at_ns = calls[-1].call.started_ns if calls else answer.story.at_ns
     yield _prompt(store, trace, named, at_ns)
 
@@ -222,7 +224,7 @@ def _upwards(store: Store, trace: Trace, call: str | None) -> Iterator["_Call | 
 
 
 def _call(store: Store, trace: Trace, call: str) -> _Call | None:
-    seen = [one for one in call_views(store, trace.session, call) if one.view.agent == trace.agent]
+    seen = [call_view for call_view in call_views(store, trace.session, call) if call_view.view.agent == trace.agent]
     merged = merge_calls(one.view for one in seen)
     return _Call(merged[0], _refs(seen)) if merged else None
 
@@ -338,4 +340,4 @@ def _searched(attribution: Attribution) -> str:
 
 
 def _refs(seen: Sequence[ObservedView[View]]) -> list[str]:
-    return [str(ref) for ref in sorted({one.record.ref for one in seen})]
+    return [str(ref) for ref in sorted({view.record.ref for view in seen})]

@@ -35,10 +35,10 @@ def drain_lost(lines: Sequence[str], store: Store, now_ns: int) -> None:
         store.append(some)
 
 
-def _refused(one: RejectedFile) -> str:
+def _refused(file: RejectedFile) -> str:
     """The count of an event that was set aside, at the time that its name has."""
-    at, _, _ = one.event.partition("-")
-    words = f"the waiting event '{one.event}' was set aside: {one.why}"
+    at, _, _ = file.event.partition("-")
+    words = f"the waiting event '{file.event}' was set aside: {file.why}"
     return f"{at} {words}" if at.isascii() and at.isdigit() else words
 
 

@@ -74,7 +74,7 @@ class ReportWriter:
         for runs_left in range(self._rules.reruns_max if self._rerun else 0, -1, -1):
             await self._check_known(results)
             drafting = await self._drafted(DraftLoop.of(results, task, self._rules), made)
-            about |= {id(one): results for one in drafting.attempts}
+            about |= {id(attempt): results for attempt in drafting.attempts}
             made += drafting.attempts
             if made[-1].passed or not runs_left or self._rerun is None:
                 break

@@ -126,7 +126,7 @@ def _same(made: Iterable[Any], given: Iterable[Any]) -> bool:
 def _fields_of(value: Any) -> Mapping[str, Any]:
     """The fields of an object by name: of a dataclass, a named tuple or a pydantic model; of anything else none."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: getattr(value, one.name) for one in fields_of(value)}
+        return {field.name: getattr(value, field.name) for field in fields_of(value)}
     for name in ("model_dump", "_asdict"):
         if not isinstance(value, type | Mapping) and callable(dump := getattr(value, name, None)):
             made = dump()

@@ -206,7 +206,7 @@ def _proposals(
 ) -> dict[CommitSha | None, list[Proposal]]:
     """What may have written the lines of each commit; a commit is asked once, whatever it wrote."""
     proposals = Proposals(store, rules)
-    firsts = {one.segment.commit: one.segment for one in reversed(segments)}
+    firsts = {segment.segment.commit: segment.segment for segment in reversed(segments)}
     return {commit: proposals.of(segment) for commit, segment in firsts.items()}
 
 

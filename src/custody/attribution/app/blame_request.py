@@ -90,4 +90,4 @@ class _SegmentQuery:
 
 def _best(findings: Sequence[AttributionFinding]) -> AttributionFinding:
     """Of findings with the same trace and tier, the one that shows most."""
-    return max(findings, key=lambda one: one.evidence.score if isinstance(one, TraceAttribution) else 0.0)
+    return max(findings, key=lambda finding: finding.evidence.score if isinstance(finding, TraceAttribution) else 0.0)

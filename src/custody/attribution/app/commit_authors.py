@@ -72,7 +72,7 @@ def _iterate_claims(evidence: AttributionContext, commits: Sequence[CommitSha]) 
     claimed = revisions_of_traces(evidence.store)
     for sha in (commit for commit in commits if commit in claimed):
         commit = evidence.commit(sha)
-        written = [] if commit is None else [_claimed(sha, one) for one in attested_in(evidence, commit)]
+        written = [] if commit is None else [_claimed(sha, claim) for claim in attested_in(evidence, commit)]
         if written:
             yield written
 
@@ -84,7 +84,7 @@ def _walked(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Itera
     with evidence.repository.changes([Comparison(commit) for commit in commits], renames=False) as changes:
         for commit, change in zip(commits, changes, strict=True):
             paths = [file.path for file in change.files if file.kind is not ChangeKind.DELETED]
-            written = [one for path in paths for one in _of_file(evidence, answers, commit, path)]
+            written = [wrote for path in paths for wrote in _of_file(evidence, answers, commit, path)]
             evidence.desk.progress.step(1)
             if written:
                 yield written
@@ -116,17 +116,17 @@ def _of_file(
             yield _wrote(commit, path, version.texts, answer, answer.finding)
 
 
-def _claimed(commit: CommitSha, one: CommitClaim) -> Wrote:
+def _claimed(commit: CommitSha, claim: CommitClaim) -> Wrote:
     return Wrote(
         commit=commit,
-        path=one.path,
-        lines=one.lines,
-        agent=one.candidate.trace.agent,
-        session=one.candidate.trace.session,
-        call=one.candidate.call,
-        model=one.model,
-        at_ns=one.candidate.at_ns,
-        share=one.share,
+        path=claim.path,
+        lines=claim.lines,
+        agent=claim.candidate.trace.agent,
+        session=claim.candidate.trace.session,
+        call=claim.candidate.call,
+        model=claim.model,
+        at_ns=claim.candidate.at_ns,
+        share=claim.share,
         captured=False,
         texts=(),
     )

@@ -109,14 +109,14 @@ def _of_sessions(desk: Workspace, store: Store, told: set[tuple[str, str, str]])
 def _of_commit(written: Sequence[Wrote]) -> Iterator[TraceRecord]:
     """One record for each call that brought lines into a commit, with the lines as the commit has them."""
     by_call: dict[LineClaim, list[Wrote]] = {}
-    for one in written:
-        who = LineClaim(one.agent, one.session, one.model, one.call, one.share)
-        by_call.setdefault(who, []).append(one)
+    for wrote in written:
+        who = LineClaim(wrote.agent, wrote.session, wrote.model, wrote.call, wrote.share)
+        by_call.setdefault(who, []).append(wrote)
     for who, some in by_call.items():
         files: dict[str, list[Range]] = {}
-        for one in some:
-            hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in one.texts)
-            files.setdefault(str(one.path), []).append(Range(one.lines.first, one.lines.last, hashed))
+        for wrote in some:
+            hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in wrote.texts)
+            files.setdefault(str(wrote.path), []).append(Range(wrote.lines.first, wrote.lines.last, hashed))
         at_ns = min((one.at_ns for one in some if one.at_ns is not None), default=0)
         yield commit_trace(some[0].commit, text_from(at_ns), who, files)
 
@@ -181,7 +181,7 @@ def _models(store: Store, session: SessionId) -> dict[CallId | None, str]:
 def _of_traces(store: Store, trace: SessionId) -> Iterator[TraceRecord | None]:
     """One record for each record that was imported, under the same id if that is one the specification knows."""
     seen = traced_files(store, trace)
-    for _, group in groupby(seen, key=lambda one: one.record.ref):
+    for _, group in groupby(seen, key=lambda view: view.record.ref):
         views = [one.view for one in group]
         files = [file for view in views if (file := _file_of_trace(view)) is not None]
         if not files:

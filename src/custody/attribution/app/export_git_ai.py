@@ -36,13 +36,13 @@ class _NoteBatch:
     def add(self, written: list[Wrote]) -> None:
         """Make the note of one commit."""
         files: dict[str, dict[NoteAuthor, list[Lines]]] = {}
-        for one in written:
-            path = str(one.path)
-            author = NoteAuthor(one.agent, one.session, one.model, one.call, one.share)
+        for wrote in written:
+            path = str(wrote.path)
+            author = NoteAuthor(wrote.agent, wrote.session, wrote.model, wrote.call, wrote.share)
             if is_printable(path):
-                files.setdefault(path, {}).setdefault(author, []).append(one.lines)
-                self.sessions.add((one.agent, one.session))
-                self.lines += len(one.lines)
+                files.setdefault(path, {}).setdefault(author, []).append(wrote.lines)
+                self.sessions.add((wrote.agent, wrote.session))
+                self.lines += len(wrote.lines)
         self.left_out += len({one.path for one in written} - {one.path for one in written if str(one.path) in files})
         if files:
             self.notes[written[0].commit] = print_note(written[0].commit, files)

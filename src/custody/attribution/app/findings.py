@@ -230,9 +230,9 @@ class LineAttributor:
         if len(sessions) >= SESSIONS_READ_MAX and only is EVERYTHING:
             # So many claims may stand before what was recorded of the session.
             sessions += sessions_before(self._store, wrote.agent, wrote.session, wrote.at_ns, self._only)
-        for one in merge_calls(seen.view for seen in told):
-            if one.agent == wrote.agent and one.model is not None:
-                return one.model
+        for merge_call in merge_calls(seen.view for seen in told):
+            if merge_call.agent == wrote.agent and merge_call.model is not None:
+                return merge_call.model
         named = [seen.view for seen in sessions]
         return next((s.model for s in sorted(named, key=lambda s: -s.started_ns) if s.model is not None), None)
 

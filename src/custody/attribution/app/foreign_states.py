@@ -93,7 +93,7 @@ class ForeignStates:
 
         known = self._tables.places(store)
         self._tables.forget_chain(store)
-        told = [decode_origins(self._received.read(one)) for one in self._received.files(store).values()]
+        told = [decode_origins(self._received.read(file)) for file in self._received.files(store).values()]
         states = [(state, RepoPath.of(file.path), keys) for file in told for state, keys, _ in unpacked_states(file)]
         states = list({(one[0].seq, one[0].n): one for one in states}.values())  # a place tells of one state
         states.sort(key=lambda told: told[0].order)

@@ -153,7 +153,7 @@ class History:
         if not version.is_settled:
             version.take_moved(_all_removed(hunks))
         if not version.is_settled:
-            version.take_words([one for one in hunks if one[1].is_known], donors)
+            version.take_words([hunk for hunk in hunks if hunk[1].is_known], donors)
             if self.liked is not None and commit.id is not None and version.likes:
                 self.liked(commit.id, path, version.likes)
         # Only a line that some call once brought can have come from elsewhere.
@@ -303,7 +303,7 @@ class History:
         """The old names of what a commit renamed, by the new ones; asked once, for a commit may bring many files."""
         if commit not in self._renames:
             (answer,) = self._repository.changes([Comparison(commit)])
-            renamed = (one for one in answer.files if one.kind is ChangeKind.RENAMED and one.old is not None)
+            renamed = (file for file in answer.files if file.kind is ChangeKind.RENAMED and file.old is not None)
             self._renames[commit] = {one.path: one.old.path for one in renamed if one.old is not None}
         return self._renames[commit]
 

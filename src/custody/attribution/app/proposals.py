@@ -111,8 +111,8 @@ class Proposals:
                 found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, Grade.CLAIMED, (one.record.ref,))
         return list(found.values())
 
-    def _grade(self, one: _ProposalSearch) -> Grade:
-        is_recorded = one.record.entry.kind in _RECORDED and not is_claim(one.record, self._chains)
+    def _grade(self, search: _ProposalSearch) -> Grade:
+        is_recorded = search.record.entry.kind in _RECORDED and not is_claim(search.record, self._chains)
         return Grade.RECORDED if is_recorded else Grade.CLAIMED
 
     def _may_link(self, link: ObservedView[CommitLink], grade: Grade) -> bool:

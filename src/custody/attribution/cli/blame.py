@@ -105,11 +105,20 @@ def _stretch(text: str) -> Lines:
 
 
 def _porcelain(report: BlameReport) -> Iterator[str]:
-    for one in report.attributions:
-        commit = one.commits[-1] if one.commits else None
-        facts = (one.kind, one.share, one.tier, one.confidence, one.grade, one.agent, one.model_id, one.session_id)
-        fields = [*facts, one.tool_call_id, commit]
-        for number in range(one.start_line, one.end_line + 1):
+    for attribution in report.attributions:
+        commit = attribution.commits[-1] if attribution.commits else None
+        facts = (
+            attribution.kind,
+            attribution.share,
+            attribution.tier,
+            attribution.confidence,
+            attribution.grade,
+            attribution.agent,
+            attribution.model_id,
+            attribution.session_id,
+        )
+        fields = [*facts, attribution.tool_call_id, commit]
+        for number in range(attribution.start_line, attribution.end_line + 1):
             yield "\t".join((str(number), *("-" if field is None else _field(field) for field in fields)))
 
 
@@ -120,38 +129,43 @@ def _field(value: object) -> str:
 def _lines(blamed: BlameResult, *, verbose: bool) -> Iterator[str]:
     last = blamed.report.attributions[-1].end_line if blamed.report.attributions else 0
     width = len(str(last))
-    for one in blamed.report.attributions:
+    for attribution in blamed.report.attributions:
         if verbose:
-            yield from _about(one, width)
-        mark = MARKS[one.kind] + ("" if one.tier is None else str(one.tier))
-        for number in range(one.start_line, one.end_line + 1):
+            yield from _about(attribution, width)
+        mark = MARKS[attribution.kind] + ("" if attribution.tier is None else str(attribution.tier))
+        for number in range(attribution.start_line, attribution.end_line + 1):
             yield f"{mark:<2} {number:>{width}} {blamed.texts[number - 1]}".rstrip()
 
 
-def _about(one: Attribution, width: int) -> Iterator[str]:
+def _about(attribution: Attribution, width: int) -> Iterator[str]:
     """What stands above a stretch with ``-v``."""
     pad = " " * (width + 3)
     yield from (
         f"{pad}| also claimed: {claim.agent}, {claim.model_id or 'model unknown'}, by {claim.producer or 'a trace'};"
         f" session {claim.session_id}"
-        for claim in one.claims
+        for claim in attribution.claims
     )
-    if one.kind == "none":
-        yield f"{pad}| {one.reason}"
+    if attribution.kind == "none":
+        yield f"{pad}| {attribution.reason}"
         return
-    sure = "" if one.tier is None else f", {TIERS[one.tier - 1]} ({one.confidence}), {one.grade}"
-    share = f", {one.share:.0%} of it" if one.kind == "mixed" else ""
-    yield f"{pad}| {one.agent}, {one.model_id or 'model unknown'}{share}{sure}; session {one.session_id}"
-    if one.conversation_summary:
-        yield f"{pad}| asked: {one.conversation_summary}"
-    for signal in one.evidence:
+    sure = (
+        ""
+        if attribution.tier is None
+        else f", {TIERS[attribution.tier - 1]} ({attribution.confidence}), {attribution.grade}"
+    )
+    share = f", {attribution.share:.0%} of it" if attribution.kind == "mixed" else ""
+    model = attribution.model_id or "model unknown"
+    yield f"{pad}| {attribution.agent}, {model}{share}{sure}; session {attribution.session_id}"
+    if attribution.conversation_summary:
+        yield f"{pad}| asked: {attribution.conversation_summary}"
+    for signal in attribution.evidence:
         yield f"{pad}|   {signal.name} +{signal.points:g}: {signal.why}"
 
 
 def _summary(report: BlameReport) -> str:
     counts = Counter[str]()
-    for one in report.attributions:
-        counts[one.kind] += one.end_line - one.start_line + 1
+    for attribution in report.attributions:
+        counts[attribution.kind] += attribution.end_line - attribution.start_line + 1
     total = sum(counts.values())
     agents = sorted({one.agent for one in report.attributions if one.agent is not None})
     words = ", ".join(f"{counts[kind]} {kind}" for kind in MARKS if counts[kind]) or "no lines"

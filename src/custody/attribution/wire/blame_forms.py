@@ -25,9 +25,9 @@ RULES = (
 def encode_blame_sarif(report: BlameReport, version: str) -> bytes:
     """A note for each stretch that is an agent's or partly one's."""
     results = [
-        SarifResult(code, words, report.path, one.start_line, 1, "note", one.end_line)
-        for one in report.attributions
-        for code, words in _render_attribution(one)
+        SarifResult(code, words, report.path, attribution.start_line, 1, "note", attribution.end_line)
+        for attribution in report.attributions
+        for code, words in _render_attribution(attribution)
     ]
     return encode_sarif(version, RULES, results)
 
@@ -35,20 +35,27 @@ def encode_blame_sarif(report: BlameReport, version: str) -> bytes:
 def encode_blame_annotations(report: BlameReport) -> bytes:
     """The same as lines that a build prints."""
     return encode_annotations(
-        Annotation(level="notice", title=code, message=words, file=report.path, first=one.start_line, last=one.end_line)
-        for one in report.attributions
-        for code, words in _render_attribution(one)
+        Annotation(
+            level="notice",
+            title=code,
+            message=words,
+            file=report.path,
+            first=attribution.start_line,
+            last=attribution.end_line,
+        )
+        for attribution in report.attributions
+        for code, words in _render_attribution(attribution)
     )
 
 
-def _render_attribution(one: Attribution) -> Iterator[tuple[str, str]]:
-    if one.kind in ("agent", "mixed"):
-        who = f"{one.agent or 'an agent'}, {one.model_id or 'model unknown'}"
-        sure = "" if one.tier is None else f", {TIER_WORDS[one.tier - 1]}"
-        part = "" if one.kind == "agent" else f", {one.share:.0%} of each line"
-        session = "" if one.session_id is None else f"; session {one.session_id}"
-        yield AGENT if one.kind == "agent" else MIXED, f"{who}{part}{sure}{session}"
-    for claim in one.claims:
+def _render_attribution(attribution: Attribution) -> Iterator[tuple[str, str]]:
+    if attribution.kind in ("agent", "mixed"):
+        who = f"{attribution.agent or 'an agent'}, {attribution.model_id or 'model unknown'}"
+        sure = "" if attribution.tier is None else f", {TIER_WORDS[attribution.tier - 1]}"
+        part = "" if attribution.kind == "agent" else f", {attribution.share:.0%} of each line"
+        session = "" if attribution.session_id is None else f"; session {attribution.session_id}"
+        yield AGENT if attribution.kind == "agent" else MIXED, f"{who}{part}{sure}{session}"
+    for claim in attribution.claims:
         yield (
             CONTESTED,
             f"{claim.producer or 'a trace'} claims them for {claim.agent}, {claim.model_id or 'model unknown'}",

@@ -138,16 +138,16 @@ def _authors(described: Mapping[str, msgspec.Raw] | None, found: _NoteContent) -
     authors: dict[str, NoteAuthor] = {}
     for key, raw in (described or {}).items():
         try:
-            one = _DESCRIBED.decode(raw)
+            chunk = _DESCRIBED.decode(raw)
         except (msgspec.MsgspecError, RecursionError) as error:
             found.problem(f"session '{key[:KEY_SIGNS_MAX]}' cannot be read: {problem(error)}")
             continue
-        attributes = one.custom_attributes if isinstance(one.custom_attributes, dict) else {}
+        attributes = chunk.custom_attributes if isinstance(chunk.custom_attributes, dict) else {}
         if OURS in attributes:
             found.ours.add(key)
         else:
             found.others = True
-        author = author_of(one.agent_id.tool, one.agent_id.id, one.agent_id.model, attributes)
+        author = author_of(chunk.agent_id.tool, chunk.agent_id.id, chunk.agent_id.model, attributes)
         if author is None:
             found.problem(f"session '{key[:KEY_SIGNS_MAX]}' has no name that can be used")
             continue

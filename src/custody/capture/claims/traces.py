@@ -194,7 +194,7 @@ def _files(event: ForeignTraceEvent, fields: TraceFields) -> Iterator[TracedFile
         if not isinstance(entry, dict):
             continue
         path = _path(entry, fields, event.worktree)
-        ranges = tuple(_shared(one, fields) for one in _ranges(entry))
+        ranges = tuple(_shared(traced_range, fields) for traced_range in _ranges(entry))
         if path is None or _is_persons(entry):
             continue
         yield TracedFile(

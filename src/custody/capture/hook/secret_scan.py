@@ -54,7 +54,7 @@ _PAIRS = (
     " no ns nt nu ob oc od og ol om on oo op or os ot ou ow pa pe pi pl po pp pr ps pt qu ra rc rd re rg ri rm rn ro rr"
     " rs rt ru ry sa sc se sh si sl so sp ss st su ta tc td te th ti tl to tp tr ts tt tu ty ua ub ue ui ul um un up ur"
     " us ut va ve vi wa wi xt yp ze".split()
-    + [one + other for one in _DIGITS for other in _DIGITS]
+    + [digit + other for digit in _DIGITS for other in _DIGITS]
     + [one + one for one in _LOWER]
     + [_LOWER[at : at + 2] for at in range(25)]
 )

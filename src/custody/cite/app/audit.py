@@ -84,8 +84,14 @@ def audit_sarif(report: CiteAuditReport, version: str) -> bytes:
     """The findings of a report as SARIF."""
     rules = [SarifRule(code.value, about.name, about.meaning, about.remedy) for code, about in CODES.items()]
     results = [
-        SarifResult(one.code, one.message, "stdin" if one.file == STDIN else one.file, one.line, one.column)
-        for one in report.findings
+        SarifResult(
+            finding.code,
+            finding.message,
+            "stdin" if finding.file == STDIN else finding.file,
+            finding.line,
+            finding.column,
+        )
+        for finding in report.findings
     ]
     return encode_sarif(version, rules, results)
 
@@ -95,14 +101,14 @@ def remedy_of(code: str) -> str:
     return next(about.remedy for one, about in CODES.items() if one.value == code)
 
 
-def _file(name: str, one: Audit, told: RecordFindings) -> CiteFile:
+def _file(name: str, audit: Audit, told: RecordFindings) -> CiteFile:
     return CiteFile(
         file=name,
-        findings=len(one.findings),
-        coverage=_coverage(one.coverage),
-        uncited=[CitePlace(line, column) for line, column in one.coverage.missing],
-        markers=one.markers,
-        sources=one.sources,
+        findings=len(audit.findings),
+        coverage=_coverage(audit.coverage),
+        uncited=[CitePlace(line, column) for line, column in audit.coverage.missing],
+        markers=audit.markers,
+        sources=audit.sources,
         records=CiteRecords(
             sessions=list(told.sessions),
             lines=told.lines,

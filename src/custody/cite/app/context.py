@@ -51,12 +51,12 @@ def cite_context(desk: Workspace, *, budget: int | None = None, objectives: Sequ
         objectives=list(objectives),
         sources=[
             ContextSource(
-                id=one.source_id,
-                level=None if one.source_id not in made.levels else int(made.levels[one.source_id]),
-                has_text=one.source_id not in without,
-                standing=_standing(one),
+                id=standing.source_id,
+                level=None if standing.source_id not in made.levels else int(made.levels[standing.source_id]),
+                has_text=standing.source_id not in without,
+                standing=_standing(standing),
             )
-            for one in made.standings
+            for standing in made.standings
         ],
         left_out=list(made.left_out),
         without_text=list(made.without_text),
@@ -99,7 +99,7 @@ def cite_near(
         pairs = _near_one(file, read_report(desk, file, stdin).decode("utf-8", "replace"), texts, way, least)
     elif source_id is not None:
         said = cite_text(desk, source_id)
-        others = [one for one in texts if one[0] != said.id]
+        others = [text for text in texts if text[0] != said.id]
         pairs = [] if said.text is None else _near_one(said.id, said.text, others, way, least)
     else:
         pairs = [
@@ -148,9 +148,9 @@ def _candidates(desk: Workspace) -> tuple[str | None, list[ContextCandidate]]:
     def look(shelf: Shelf) -> tuple[str | None, list[ContextCandidate]]:
         desk.progress.start("reading sources", shelf.last())
         found: list[ContextCandidate] = []
-        for one in candidates(shelf):
+        for context_candidate in candidates(shelf):
             desk.progress.step(1)
-            found.append(one)
+            found.append(context_candidate)
         return _name(shelf), found
 
     return InStore(desk).look(look)
@@ -160,6 +160,6 @@ def _name(shelf: Shelf) -> str | None:
     return getattr(shelf, "registry", None) or None
 
 
-def _standing(one: SourceRank) -> SourceRankReport:
-    parts = {name: round(part, SCORE_DIGITS) for name, part in one.parts.items()}
-    return SourceRankReport(value=round(one.value, SCORE_DIGITS), **parts)
+def _standing(rank: SourceRank) -> SourceRankReport:
+    parts = {name: round(part, SCORE_DIGITS) for name, part in rank.parts.items()}
+    return SourceRankReport(value=round(rank.value, SCORE_DIGITS), **parts)

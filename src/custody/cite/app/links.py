@@ -162,8 +162,8 @@ def _gathered(
 def _select_sources(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
     """The sources that were named, each once, or all of them."""
     if wanted.sources:
-        entries = [entry_of(shelf, one) for one in wanted.sources]
-        named = {identity_of(shelf, one).source_id: source_of(shelf, one) for one in entries}
+        entries = [entry_of(shelf, source) for source in wanted.sources]
+        named = {identity_of(shelf, entry).source_id: source_of(shelf, entry) for entry in entries}
     else:
         named = {identity.source_id: source for identity, source in sources(shelf)}
     return [_SelectedLink(one, (source and source.url) or "", check_of(shelf, one)) for one, source in named.items()]
@@ -171,8 +171,8 @@ def _select_sources(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
 
 def _list_held_hosts(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str, int]:
     held: dict[str, int] = {}
-    for one in known:
-        target, until = target_of(one.url, PUBLIC_ONLY), held_until_ns(one.memory, run.rules)
+    for link in known:
+        target, until = target_of(link.url, PUBLIC_ONLY), held_until_ns(link.memory, run.rules)
         if isinstance(target, RequestTarget) and until is not None:
             held[target.host] = max(until, held.get(target.host, 0))
     return held
@@ -180,7 +180,7 @@ def _list_held_hosts(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str,
 
 def _look(desk: Workspace, chosen: Sequence[_SelectedLink], run: _LinkRun, web: Web) -> None:
     """Ask; what was found out before somebody broke it off is kept."""
-    urls = list(dict.fromkeys(one.url for one in chosen if isinstance(_choose_target(one, run), RequestTarget)))
+    urls = list(dict.fromkeys(link.url for link in chosen if isinstance(_choose_target(link, run), RequestTarget)))
     if not urls:
         return
     desk.progress.start("checking links", len(urls))
@@ -198,29 +198,29 @@ def _look(desk: Workspace, chosen: Sequence[_SelectedLink], run: _LinkRun, web: 
 
 def _remember(desk: Workspace, registry: SourceRegistry, chosen: Sequence[_SelectedLink], run: _LinkRun) -> None:
     try:
-        registry.checked((str(one.id), run.told[one.url]) for one in chosen if one.url in run.told)
+        registry.checked((str(link.id), run.told[link.url]) for link in chosen if link.url in run.told)
     except WorldError as error:
         desk.talk(f"{error.message}; what was found out is shown, and not remembered")
 
 
-def _choose_target(one: _SelectedLink, run: _LinkRun) -> RequestTarget | Unfit | SkippedLink:
+def _choose_target(link: _SelectedLink, run: _LinkRun) -> RequestTarget | Unfit | SkippedLink:
     """What is asked for an address, or why it is not."""
-    target = target_of(one.url, PUBLIC_ONLY)
+    target = target_of(link.url, PUBLIC_ONLY)
     if isinstance(target, RequestTarget) and run.now_ns < run.held.get(target.host, 0):
-        return SkippedLink(one.url, f"its server asked for patience until {text_from(run.held[target.host])}")
+        return SkippedLink(link.url, f"its server asked for patience until {text_from(run.held[target.host])}")
     return target
 
 
-def _shown(one: _SelectedLink, run: _LinkRun, *, network: bool) -> CiteLink:
-    asked = _choose_target(one, run)
-    found = run.found.get(one.url) if isinstance(asked, RequestTarget) else asked
-    memory, verdict, why = _known_of(one, found, run)
+def _shown(link: _SelectedLink, run: _LinkRun, *, network: bool) -> CiteLink:
+    asked = _choose_target(link, run)
+    found = run.found.get(link.url) if isinstance(asked, RequestTarget) else asked
+    memory, verdict, why = _known_of(link, found, run)
     if not why:
         why = "not asked: broken off" if network else "" if memory is None else memory.last.why
     look = None if memory is None else memory.last
     return CiteLink(
-        id=one.id,
-        address=one.url,
+        id=link.id,
+        address=link.url,
         asks=asked.url if isinstance(asked, RequestTarget) else None,
         looked=isinstance(found, LinkCheck),
         verdict=None if verdict is None else verdict.value,
@@ -233,26 +233,26 @@ def _shown(one: _SelectedLink, run: _LinkRun, *, network: bool) -> CiteLink:
 
 
 def _known_of(
-    one: _SelectedLink, found: LinkOutcome | Unfit | None, run: _LinkRun
+    link: _SelectedLink, found: LinkOutcome | Unfit | None, run: _LinkRun
 ) -> tuple[LinkMemory | None, LinkVerdict | None, str]:
     """Memory and verdict as they are now, and what this run has to say; nothing where it did not come to it."""
-    verdict = None if one.memory is None else verdict_of(one.memory, run.rules)
+    verdict = None if link.memory is None else verdict_of(link.memory, run.rules)
     match found:
         case Unfit():
-            return one.memory, LinkVerdict.BLOCKED, f"not asked: {found.why}"
+            return link.memory, LinkVerdict.BLOCKED, f"not asked: {found.why}"
         case LinkCheck():
-            return *_after(one, found, verdict, run), found.why
+            return *_after(link, found, verdict, run), found.why
         case SkippedLink():
-            return one.memory, verdict, f"not asked: {found.why}"
+            return link.memory, verdict, f"not asked: {found.why}"
         case None:
-            return one.memory, verdict, ""
+            return link.memory, verdict, ""
 
 
 def _after(
-    one: _SelectedLink, look: LinkCheck, before: LinkVerdict | None, run: _LinkRun
+    link: _SelectedLink, look: LinkCheck, before: LinkVerdict | None, run: _LinkRun
 ) -> tuple[LinkMemory | None, LinkVerdict]:
     """Memory and verdict after a look; a failure that does not count leaves both, and is no better than unreachable."""
     if look.answer in FAILURES and look.url not in run.told:
-        return one.memory, LinkVerdict.GONE if before is LinkVerdict.GONE else LinkVerdict.UNREACHABLE
-    memory = update_link_memory(one.memory, look, run.now_ns)
+        return link.memory, LinkVerdict.GONE if before is LinkVerdict.GONE else LinkVerdict.UNREACHABLE
+    memory = update_link_memory(link.memory, look, run.now_ns)
     return memory, verdict_of(memory, run.rules)

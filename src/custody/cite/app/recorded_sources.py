@@ -92,11 +92,11 @@ def plan_registrations(told: Sequence[RecordedSource], shelf: Shelf) -> list[Reg
     """What happens when these are registered one after the other; what is known changes nothing."""
     staged = StagedShelf(shelf)
     made: list[RegistryChange] = []
-    for one in told:
-        number, events = to_register(staged, one.source, one.stamp, one.keys)
+    for source in told:
+        number, events = to_register(staged, source.source, source.stamp, source.keys)
         made += _happened(staged, events)
-        if one.read is not None:
-            made += _happened(staged, _reading(staged, id_of(number), one.read, one))
+        if source.read is not None:
+            made += _happened(staged, _reading(staged, id_of(number), source.read, source))
     return made
 
 

@@ -185,9 +185,9 @@ class ReportEvidence:
     ) -> Iterator[CheckFinding]:
         """Statements of which nothing that was read of the cited page speaks, as far as what was read is kept."""
         texts: dict[str, list[str]] = {}
-        for one in openings:
-            if one.is_opened and one.text and (key := url_key(one.locator)) is not None:
-                texts.setdefault(key, []).append(one.text)
+        for opening in openings:
+            if opening.is_opened and opening.text and (key := url_key(opening.locator)) is not None:
+                texts.setdefault(key, []).append(opening.text)
         keys = {id(entry): entry.url and url_key(entry.url) for entry in subject.listing.entries}
         if not any(key in texts for key in keys.values()):
             not_looked[CitationCode.SUPPORT] = "no text of a page that it lists was kept"
@@ -220,7 +220,7 @@ class ReportEvidence:
     def _registered(self, subject: AuditSubject) -> Iterator[PageReading]:
         """How the pages that a report names were read in any session, as the registry has it."""
         shelf: Shelf = RegistryTables(self._store).shelf(self._store.own())
-        urls = [one.url for one in subject.listing.entries if one.url] + [url for _, _, url in subject.links]
+        urls = [entry.url for entry in subject.listing.entries if entry.url] + [url for _, _, url in subject.links]
         for url in dict.fromkeys(urls):
             if self._doubted and self._is_claimed(url):
                 continue
@@ -228,9 +228,9 @@ class ReportEvidence:
             keys = (f"url:{url_key(url)}", "" if work is None else ":".join(work))
             numbers = {number for key in keys if (number := shelf.number_at(key)) is not None}
             for number in sorted(numbers):
-                for one in readings_of(shelf, f"S{number}"):
-                    failed = one.reading is Reading.ATTEMPTED
-                    yield PageReading(url, one.reading, one.stamp.at_ns, failed)
+                for reading in readings_of(shelf, f"S{number}"):
+                    failed = reading.reading is Reading.ATTEMPTED
+                    yield PageReading(url, reading.reading, reading.stamp.at_ns, failed)
 
     def _is_doubted(self, seen: ObservedView[View], session: SessionId) -> bool:
         """Whether only an import tells of something that a session did which was recorded here."""
@@ -295,8 +295,8 @@ class ReportEvidence:
             return "records tell of several issue trackers"
         absent = {
             int(found[2])
-            for one in self._openings(sessions)
-            if one.code in GONE and (found := _ISSUE.match(one.locator)) is not None and found[1] in names
+            for opening in self._openings(sessions)
+            if opening.code in GONE and (found := _ISSUE.match(opening.locator)) is not None and found[1] in names
         }
         return Tracker(absent, [(fact.number, fact.at_ns) for fact in facts if fact.action == CREATED])
 

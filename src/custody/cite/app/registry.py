@@ -124,11 +124,11 @@ def cite_show(desk: Workspace, source_id: str) -> CiteShowReport:
             registry=_name(shelf),
             source=_shown(shelf, entry),
             addresses=[
-                CiteAddress(id=id_of(one.number), spelling=member.spelling, title=member.source.title)
-                for one in group(shelf, entry)
-                for member in one.members
+                CiteAddress(id=id_of(shelf_entry.number), spelling=member.spelling, title=member.source.title)
+                for shelf_entry in group(shelf, entry)
+                for member in shelf_entry.members
             ],
-            merges=[_merge(one) for one in merges_of(shelf, source_id)],
+            merges=[_merge(merge) for merge in merges_of(shelf, source_id)],
             usage=CiteUsage(
                 finding_ids=list(usage.finding_ids),
                 cluster_ids=list(usage.cluster_ids),
@@ -137,17 +137,21 @@ def cite_show(desk: Workspace, source_id: str) -> CiteShowReport:
             ),
             readings=[
                 ReadingReport(
-                    reading=one.reading.value,
-                    session=one.session,
-                    call=one.call,
-                    who=one.stamp.who,
-                    at=text_from(one.stamp.at_ns),
+                    reading=reading.reading.value,
+                    session=reading.session,
+                    call=reading.call,
+                    who=reading.stamp.who,
+                    at=text_from(reading.stamp.at_ns),
                 )
-                for one in readings_of(shelf, source_id)
+                for reading in readings_of(shelf, source_id)
             ],
             excerpts=[
-                CiteExcerpt(digest=one.digest, span=None if one.span is None else CiteSpan(*one.span), text=one.text)
-                for one in excerpts_of(shelf, source_id)
+                CiteExcerpt(
+                    digest=excerpt.digest,
+                    span=None if excerpt.span is None else CiteSpan(*excerpt.span),
+                    text=excerpt.text,
+                )
+                for excerpt in excerpts_of(shelf, source_id)
             ],
             suggestions=_suggestions(shelf, source_id),
         )
@@ -225,4 +229,6 @@ def _merge(merge: Merge) -> CiteMerge:
 
 
 def _suggestions(shelf: Shelf, source_id: str) -> list[CiteSuggestion]:
-    return [CiteSuggestion(id=one.source_id, why=one.why) for one in suggestions_for(shelf, source_id)]
+    return [
+        CiteSuggestion(id=suggestion.source_id, why=suggestion.why) for suggestion in suggestions_for(shelf, source_id)
+    ]

@@ -152,7 +152,7 @@ class InStore:
         """Give numbers to the sources that recorders and agents' calls told of since the last look."""
         own = store.own()
         for page in () if own is None else pages(store, own):
-            told = [one for seen in page.seen if (one := self._read_recorded_source(seen)) is not None]
+            told = [source for seen in page.seen if (source := self._read_recorded_source(seen)) is not None]
             self._append(store, partial(plan_registrations, told))
             RegistryTables(store).set_adopted(page.store, page.until)
 

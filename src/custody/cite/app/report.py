@@ -61,7 +61,8 @@ def cite_contract(desk: Workspace, ids: Sequence[str], *, context: bool = False)
         kind="context" if context else "contract",
         text=executor_context(sources) if context else citation_contract(sources, rules_for(desk)),
         sources=[
-            ReportSource(marker=f"[{one.source_id}]", id=one.source_id, title=one.title, url=one.url) for one in sources
+            ReportSource(marker=f"[{source.source_id}]", id=source.source_id, title=source.title, url=source.url)
+            for source in sources
         ],
     )
 

@@ -48,9 +48,10 @@ def _beside(report: CitedReport, data: bytes) -> SavedReportInfo:
         passed=report.passed,
         quality_metrics=dict(report.quality_metrics),
         findings=[
-            ReportFinding(one.code.value, one.line, one.column, _text(one.message)) for one in report.audit.findings
+            ReportFinding(finding.code.value, finding.line, finding.column, _text(finding.message))
+            for finding in report.audit.findings
         ],
-        answers=[_text(one.words) for one in report.attempts],
+        answers=[_text(attempt.words) for attempt in report.attempts],
         sources=[
             ReportSource(
                 marker=marker or None, id=one.source_id, title=_text(one.title), url=one.url and _text(one.url)

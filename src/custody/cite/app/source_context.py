@@ -105,14 +105,16 @@ class AttentionAwareContextManager:
         for source_id, at_ns in self._access_history:
             more[source_id] = (*more.get(source_id, ()), at_ns)
         return [
-            replace(one, accesses=(*one.accesses, *more[one.source_id])) if one.source_id in more else one
-            for one in self.registry.candidates()
+            replace(candidate, accesses=(*candidate.accesses, *more[candidate.source_id]))
+            if candidate.source_id in more
+            else candidate
+            for candidate in self.registry.candidates()
         ]
 
     def _make_ready(self, found: list[ContextCandidate], made: Context) -> None:
         """Find the key sentences of the next sources ahead: those that stand highest and are shown by less."""
-        by_id = {one.source_id: one for one in found}
-        order = (one.source_id for one in made.standings)
+        by_id = {candidate.source_id: candidate for candidate in found}
+        order = (standing.source_id for standing in made.standings)
         less = [one for one in order if made.levels.get(one, Level.ID) > Level.KEY and by_id[one].text is not None]
         for one in less[: self.monitor.settings.prefetch_sources]:
             self._cache.make_ready(by_id[one].source, by_id[one].text, Level.KEY)

@@ -69,9 +69,9 @@ def audit(
 
 
 def _render_audit(report: CiteAuditReport) -> Iterator[str]:
-    for one in report.findings:
-        yield f"{one.file}:{one.line}:{one.column}: {one.code} {one.message}"
-    for code in dict.fromkeys(one.code for one in report.findings):
+    for finding in report.findings:
+        yield f"{finding.file}:{finding.line}:{finding.column}: {finding.code} {finding.message}"
+    for code in dict.fromkeys(attribution_finding.code for attribution_finding in report.findings):
         yield f"{code}: {remedy_of(code)}"
     for file in report.files:
         covered = f"{file.coverage.cited} of {file.coverage.total} sentences with evidence cited"
@@ -86,8 +86,8 @@ def _records(file: CiteFile) -> Iterator[str]:
     if not told.looked:
         return
     yield f"{file.file}: {told.lines:,} line(s) judged by the records of session(s) {', '.join(told.sessions)}"
-    for why in dict.fromkeys(one.why for one in told.not_looked):
-        codes = ", ".join(one.code for one in told.not_looked if one.why == why)
+    for why in dict.fromkeys(code.why for code in told.not_looked):
+        codes = ", ".join(code.code for code in told.not_looked if code.why == why)
         yield f"{file.file}: not looked at: {codes}: {why}"
 
 

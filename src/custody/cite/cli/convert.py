@@ -82,8 +82,10 @@ def _render_conversion(report: CiteConvertReport) -> str:
 
 
 def _tell_left(report: CiteConvertReport) -> None:
-    for one in report.left[:SHOWN_MAX]:
-        say(f"{report.file}:{one.line}:{one.column}: {one.marker} is not listed among the sources and was left")
+    for marker in report.left[:SHOWN_MAX]:
+        say(
+            f"{report.file}:{marker.line}:{marker.column}: {marker.marker} is not listed among the sources and was left"
+        )
     if len(report.left) > SHOWN_MAX:
         say(f"… and {len(report.left) - SHOWN_MAX} more")
 

@@ -189,16 +189,16 @@ def _render_source(report: CiteShowReport) -> Iterator[str]:
         "validation": source.metadata.get("validation_state"),
     }
     yield from (f"  {name:<10} {value}" for name, value in facts.items() if value is not None)
-    yield from (f"  address    {one.spelling} ({one.id})" for one in report.addresses)
+    yield from (f"  address    {address.spelling} ({address.id})" for address in report.addresses)
     yield from (f"  merged     {_merged(one)}" for one in report.merges)
     usage = report.usage
     uses = (*usage.finding_ids, *usage.cluster_ids, *usage.contradiction_ids, *usage.report_sections)
     if uses:
         yield f"  used by    {', '.join(uses)}"
-    yield from (f"  read       {_read(one)}" for one in report.readings[-READINGS_SHOWN_MAX:][::-1])
+    yield from (f"  read       {_read(reading)}" for reading in report.readings[-READINGS_SHOWN_MAX:][::-1])
     if len(report.readings) > READINGS_SHOWN_MAX:
         yield f"  read       {len(report.readings) - READINGS_SHOWN_MAX:,} time(s) more, before"
-    yield from (f'  excerpt    "{_cut(one.text or "(erased)")}"' for one in report.excerpts)
+    yield from (f'  excerpt    "{_cut(excerpt.text or "(erased)")}"' for excerpt in report.excerpts)
     yield from _render_suggestions(report.suggestions)
 
 
@@ -209,7 +209,7 @@ def _render_merge(report: CiteMergeReport) -> Iterator[str]:
 
 
 def _render_suggestions(suggestions: list[CiteSuggestion]) -> Iterator[str]:
-    yield from (f"  perhaps the same as {one.id}: {one.why}" for one in suggestions)
+    yield from (f"  perhaps the same as {suggestion.id}: {suggestion.why}" for suggestion in suggestions)
 
 
 def _merged(one: CiteMerge) -> str:
@@ -217,11 +217,11 @@ def _merged(one: CiteMerge) -> str:
     return f"{one.absorbed or one.address} into {one.kept}{by}: {one.reason}"
 
 
-def _read(one: ReadingReport) -> str:
-    by = "" if one.who is None else f" by {one.who}"
-    where = "" if one.session is None else f" in session {one.session}"
-    call = "" if one.call is None else f" ({one.call})"
-    return f"{one.reading}{by}{where}{call}, {one.at[:10]} {one.at[11:19]} UTC"
+def _read(report: ReadingReport) -> str:
+    by = "" if report.who is None else f" by {report.who}"
+    where = "" if report.session is None else f" in session {report.session}"
+    call = "" if report.call is None else f" ({report.call})"
+    return f"{report.reading}{by}{where}{call}, {report.at[:10]} {report.at[11:19]} UTC"
 
 
 def _line(source: CiteSource) -> str:

@@ -99,9 +99,9 @@ def _table(sources: list[ReportSource]) -> "RenderableType":
     table = Table(box=None, pad_edge=False)
     for name in ("marker", "id", "title", "URL"):
         table.add_column(name, overflow="fold", no_wrap=name in ("marker", "id"))
-    for one in sources:
-        title = one.title if len(one.title) <= TITLE_SIGNS_MAX else f"{one.title[: TITLE_SIGNS_MAX - 1]}…"
-        cells = (one.marker or "-", one.id or "-", title or "-", one.url or "-")
+    for source in sources:
+        title = source.title if len(source.title) <= TITLE_SIGNS_MAX else f"{source.title[: TITLE_SIGNS_MAX - 1]}…"
+        cells = (source.marker or "-", source.id or "-", title or "-", source.url or "-")
         table.add_row(*(Text(printable(" ".join(cell.split()))) for cell in cells))
     return table
 
@@ -111,8 +111,8 @@ def _metrics(found: CiteReportReport) -> Iterator[str]:
         return
     told = ", ".join(f"{name} {value:g}" for name, value in sorted(found.quality_metrics.items()))
     yield f"audit: {'passed' if found.passed else 'NOT passed'}; {told}"
-    for one in found.findings:
-        yield f"{one.line}:{one.column}: {one.code} {one.message}"
+    for finding in found.findings:
+        yield f"{finding.line}:{finding.column}: {finding.code} {finding.message}"
 
 
 class _Neutral:

@@ -38,12 +38,14 @@ def encode_annotations(found: Iterable[Annotation]) -> bytes:
     return "".join(map(_line, found)).encode("utf-8", "replace")
 
 
-def _line(one: Annotation) -> str:
-    title = _printable(one.title)[:TITLE_SIGNS_MAX].translate(_IN_PROPERTY)
+def _line(annotation: Annotation) -> str:
+    title = _printable(annotation.title)[:TITLE_SIGNS_MAX].translate(_IN_PROPERTY)
     place = ""
-    if one.file is not None:
-        place = f"file={_printable(one.file).translate(_IN_PROPERTY)},line={one.first},endLine={one.last},"
-    return f"::{one.level} {place}title={title}::{_printable(one.message)[:MESSAGE_SIGNS_MAX].translate(_IN_MESSAGE)}\n"
+    if annotation.file is not None:
+        file = _printable(annotation.file).translate(_IN_PROPERTY)
+        place = f"file={file},line={annotation.first},endLine={annotation.last},"
+    message = _printable(annotation.message)[:MESSAGE_SIGNS_MAX].translate(_IN_MESSAGE)
+    return f"::{annotation.level} {place}title={title}::{message}\n"
 
 
 def _printable(text: str) -> str:

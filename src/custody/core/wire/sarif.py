@@ -102,12 +102,15 @@ def encode_sarif(tool_version: str, rules: Sequence[SarifRule], results: Sequenc
     """One run with all ``rules`` and these ``results``; every result's code is one of the rules'."""
     places = {rule.code: place for place, rule in enumerate(rules)}
     described = [_Rule(rule.code, _Text(rule.name), _Text(rule.meaning), _Text(rule.remedy)) for rule in rules]
-    found = [_Result(one.code, places[one.code], one.level, _Text(one.message), _locations(one)) for one in results]
+    found = [
+        _Result(result.code, places[result.code], result.level, _Text(result.message), _locations(result))
+        for result in results
+    ]
     run = _SarifRun(_Tool(_Driver("custody", tool_version, described)), "unicodeCodePoints", found)
     return msgspec.json.encode(_SarifLog(SCHEMA, "2.1.0", [run]))
 
 
-def _locations(one: SarifResult) -> list[_Location]:
-    if one.file is None:
+def _locations(result: SarifResult) -> list[_Location]:
+    if result.file is None:
         return []
-    return [_Location(_Physical(_Artifact(quote(one.file)), _Region(one.line, one.column, one.last)))]
+    return [_Location(_Physical(_Artifact(quote(result.file)), _Region(result.line, result.column, result.last)))]

@@ -88,7 +88,7 @@ def dupes_bench(desk: Workspace, pairs: Path, *, others: int = OTHERS, pointers:
             indexed = _index(desk, store, asked, rules, pointers=pointers)
             desk.progress.start("asking about pairs", len(labelled))
             asking = _PairQuery(store, indexed, rules, SHIPPED)
-            told = [one for pair in labelled for one in asking.about(pair, desk.progress.step)]
+            told = [prediction for pair in labelled for prediction in asking.about(pair, desk.progress.step)]
     return _report(labelled, told, asking, indexed, rules)
 
 
@@ -144,12 +144,14 @@ def _index(
     desk.progress.start("reading changes", len(asked))
     made: dict[PairKey, SketchedChange] = {}
     unread = 0
-    for one in sketch_all(str(desk.repository.git_dir), asked, rules, workers=WORKERS):
+    for sketched_change in sketch_all(str(desk.repository.git_dir), asked, rules, workers=WORKERS):
         desk.progress.step(1)
-        if isinstance(one, Unread):
+        if isinstance(sketched_change, Unread):
             unread += 1
             continue
-        made[one.asked.base, one.asked.head] = one if pointers else _without_pointers(one)
+        made[sketched_change.asked.base, sketched_change.asked.head] = (
+            sketched_change if pointers else _without_pointers(sketched_change)
+        )
     desk.progress.start("indexing changes", len(made))
     numbers: dict[PairKey, int] = {}
     with store.writing():
@@ -239,14 +241,14 @@ def _report(
         candidates_median=statistics.median(counts) if counts else None,
         candidates_p95=float(counts[int(0.95 * (len(counts) - 1))]) if counts else None,
         flags=asking.flags,
-        by_kind={kind: _of_kind(told, kind) for kind in sorted({one.kind for one in told})},
+        by_kind={kind: _of_kind(told, kind) for kind in sorted({prediction.kind for prediction in told})},
         profile=rules.profile,
         model_version=SHIPPED.version,
     )
 
 
 def _of_kind(told: Iterable[PairPrediction], kind: str) -> dict[str, float]:
-    some = [one for one in told if one.kind == kind]
+    some = [prediction for prediction in told if prediction.kind == kind]
     measures = {
         "recall_at_1": recall_at(some, 1),
         "recall_at_5": recall_at(some, 5),

@@ -141,7 +141,7 @@ def sketch_batch(batch: ChangeBatch) -> list[SketchedChange | Unread]:
     """Read and sketch some changes; the one function that is mapped over processes, or over machines."""
     rules = DedupeRules(**batch.rules)
     repository = discover(Path(batch.folder))
-    return [_sketch(one, rules) for one in read_changes(repository, batch.asked, rules)]
+    return [_sketch(change, rules) for change in read_changes(repository, batch.asked, rules)]
 
 
 def _sketch(read: ReadChange | Unread, rules: DedupeRules) -> SketchedChange | Unread:
@@ -159,7 +159,7 @@ def read_changes(
     try:
         diffs: Sequence[CommitDiff | None] = _diffs(repository, asked)
     except GitError:
-        diffs = [_diff(repository, one) for one in asked]  # one of them is damaged: find out which
+        diffs = [_diff(repository, ref) for ref in asked]  # one of them is damaged: find out which
     with repository.objects(SOURCE_BYTES_MAX) as objects:
         reader = _Reader(objects, rules)
         for one, diff in zip(asked, diffs, strict=True):
@@ -167,7 +167,7 @@ def read_changes(
 
 
 def _diffs(repository: Repository, asked: Iterable[ChangeRef]) -> list[CommitDiff]:
-    comparisons = [Comparison(one.head, one.base or None) for one in asked]
+    comparisons = [Comparison(ref.head, ref.base or None) for ref in asked]
     with repository.diffs(comparisons, renames=True, limits=LIMITS) as answers:
         return list(answers)
 

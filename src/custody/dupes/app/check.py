@@ -85,7 +85,7 @@ def dupes_look(desk: Workspace, asked: ChangeRef, *, limit: int = SHOWN) -> Dupe
 def _report(
     checked: DuplicateCheck, kept: Sequence[DuplicateSuggestion], limit: int, rules: DedupeRules, digest: str
 ) -> DupesCheckReport:
-    aloud = [one for one in kept if one.evidence.says in ALOUD_WORDS][:limit]
+    aloud = [suggestion for suggestion in kept if suggestion.evidence.says in ALOUD_WORDS][:limit]
     return DupesCheckReport(
         outcome="found" if any(one.evidence.says == DuplicateVerdict.DUPLICATE.value for one in aloud) else "fine",
         this=report_change(checked.read),

@@ -124,7 +124,10 @@ def report_cluster(repository: Repository, cluster: Cluster, rows: ChangeRows, r
 def _described(
     repository: Repository, members: Sequence[int], rows: ChangeRows, rules: DedupeRules
 ) -> dict[int, ChangeDescription]:
-    asked = [ChangeRef(base=rows[one].base, head=rows[one].head, opened_ns=rows[one].opened_ns) for one in members]
+    asked = [
+        ChangeRef(base=rows[member].base, head=rows[member].head, opened_ns=rows[member].opened_ns)
+        for member in members
+    ]
     read = zip(members, read_changes(repository, asked, rules), strict=True)
     return {change: one.described for change, one in read if isinstance(one, ReadChange)}
 

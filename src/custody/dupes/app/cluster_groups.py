@@ -30,13 +30,13 @@ class ClusterRow:
     @property
     def open(self) -> int:
         """How many of its changes have not landed."""
-        return sum(not one.on_main for one in self.members)
+        return sum(not member.on_main for member in self.members)
 
     def matches(self, state: str, words: str) -> bool:
         """Whether it is of this state, and has these words in what its changes are called."""
         if state != "all" and (state == "open") != bool(self.open):
             return False
-        texts = (text.lower() for one in self.members for text in (one.title, one.name, one.head))
+        texts = (text.lower() for member in self.members for text in (member.title, member.name, member.head))
         return not words or any(words.lower() in text for text in texts)
 
 
@@ -68,7 +68,10 @@ def find_groups(desk: Workspace, store: Store, rules: DedupeRules) -> Groups:
     """Every cluster, landed commits too."""
     rows = {row.id: row for row in list_changes(store)}
     clusters, pairs = clusters_among(desk, store, rows, rules)
-    groups = (ClusterRow(one, tuple(report_indexed_change(rows[change]) for change in one.members)) for one in clusters)
+    groups = (
+        ClusterRow(cluster, tuple(report_indexed_change(rows[change]) for change in cluster.members))
+        for cluster in clusters
+    )
     return Groups(tuple(groups), len(rows), pairs)
 
 

@@ -98,7 +98,7 @@ def read_change(desk: Workspace, row: ChangeRow) -> ChangePage:
 def changes_read(desk: Workspace, rows: Sequence[ChangeRow]) -> list[ChangeDescription | str]:
     """Changes as git has them, or why one cannot be read."""
     asked = [_make_change_ref(desk, row) for row in rows]
-    return [_described(one) for one in read_changes(desk.repository, asked, dedupe_rules(desk))]
+    return [_described(change) for change in read_changes(desk.repository, asked, dedupe_rules(desk))]
 
 
 def _make_change_ref(desk: Workspace, row: ChangeRow, onto: CommitSha = NO_COMMIT) -> ChangeRef:

@@ -60,12 +60,12 @@ def model_for(store: Store, rules: DedupeRules) -> Model:
 
 
 def dupes_label(
-    desk: Workspace, one: str, other: str, answer: str, *, actor: str | None, reason: str | None
+    desk: Workspace, text: str, other: str, answer: str, *, actor: str | None, reason: str | None
 ) -> DupesLabelReport:
     """Record what a person says about two indexed changes."""
     rules = load_rules(desk)[0].of(DedupeRules)
     with desk.writing() as store:
-        a, b = find_indexed_change(store, one), find_indexed_change(store, other)
+        a, b = find_indexed_change(store, text), find_indexed_change(store, other)
         if a.id == b.id:
             raise InputError("a change is no duplicate of itself", hint="name two changes")
         said = PairAnswer(ChangeEnds(a.base, a.head), ChangeEnds(b.base, b.head), answer, actor or user(), reason)

@@ -93,7 +93,10 @@ def compare_changes(desk: Workspace, name: str, other: str) -> PairPage:
     row, beside = find_change(desk, name), find_change(desk, other)
     if row.id == beside.id:
         raise InputError("a change is like itself in everything", hint="name two changes")
-    evidence = next((one for one in _find_evidence(desk, row) if one.other.head == beside.head), None)
+    evidence = next(
+        (dupes_evidence for dupes_evidence in _find_evidence(desk, row) if dupes_evidence.other.head == beside.head),
+        None,
+    )
     seen = PairPage(this=report_indexed_change(row), other=report_indexed_change(beside), evidence=evidence)
     return _with_files(desk, seen, row, beside)
 
@@ -103,7 +106,7 @@ def _find_evidence(desk: Workspace, row: ChangeRow) -> list[DupesEvidence]:
         found = change_like(desk, row)
     except InputError:
         return []  # a change that cannot be read: that is said where its files would stand
-    return [one.evidence for one in (*found.suggestions, *([found.nearest] if found.nearest else []))]
+    return [suggestion.evidence for suggestion in (*found.suggestions, *([found.nearest] if found.nearest else []))]
 
 
 def compare_stored(desk: Workspace, report: DupesShowReport) -> PairPage:

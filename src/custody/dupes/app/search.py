@@ -73,7 +73,7 @@ class ChangeSearch:
         search = search_of(asked.terms, counts, until, self._rules)
         exact, undone = self._exact(asked, until)
         shared = self._tables.sharing(search.weights, until, self._rules.candidates_max + len(without))
-        sharing = {one.change: one for one in shared if one.change not in without}
+        sharing = {terms.change: terms for terms in shared if terms.change not in without}
         certain = [change for change in (*exact, *sorted(undone)) if change not in without]
         wanted = list(dict.fromkeys((*certain, *list(sharing)[: self._rules.scored_max])))
         rows = self._tables.changes(wanted)

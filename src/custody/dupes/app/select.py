@@ -165,7 +165,7 @@ def _reached(graph: Graph, start: CommitSha) -> Iterator[CommitSha]:
 def _landed(repository: Repository, graph: Graph, mains: Sequence[_Tip]) -> Iterator[ChangeRef]:
     """The commits of the first main line, oldest first."""
     line = main_line(graph, [tip.sha for tip in mains[:1]])
-    for sha in sorted(line, key=lambda one: line[one]):
+    for sha in sorted(line, key=lambda commit_sha: line[commit_sha]):
         base = next(iter(graph.get(sha, ())), NO_COMMIT)
         yield ChangeRef(base=base, head=sha, commits=(sha,), on_main=True)
 

@@ -71,7 +71,7 @@ def _replay(desk: Workspace, store: Store, evidence: DupesEvidence) -> Replay:
         sketch_change(read.described, rules),
         until=evidence.as_of,
         without=() if itself is None else (itself,),
-        counts={one.term: one.changes for one in evidence.terms},
+        counts={term.term: term.changes for term in evidence.terms},
     )
     like = next((one for one in found.likes if one.change.head == evidence.other.head), None)
     if like is None:

@@ -79,12 +79,12 @@ def _pattern(pattern: str) -> _Pattern:
 
 
 def _is_taken(path: str, folded: str, compiled: tuple[_Pattern, ...], *, whole_words: bool) -> bool:
-    for one in compiled:
+    for pattern in compiled:
         # Looking for the fixed texts first spares nearly all of the matching.
-        if one.held not in folded or not folded.endswith(one.tail) or not matches(one.glob, path):
+        if pattern.held not in folded or not folded.endswith(pattern.tail) or not matches(pattern.glob, path):
             continue
-        if not (whole_words and _splits_word(one.glob, path)):
-            return one.takes
+        if not (whole_words and _splits_word(pattern.glob, path)):
+            return pattern.takes
     return False
 
 

@@ -77,7 +77,7 @@ class Intent:
         >>> Intent(matched=(TestName("toBe", line), TestName("not.toBe", line), TestName("toBe", line))).matchers
         (('not.toBe', 1), ('toBe', 2))
         """
-        return tuple(sorted(Counter(one.name for one in self.matched).items()))
+        return tuple(sorted(Counter(name.name for name in self.matched).items()))
 
 
 @dataclass(frozen=True, slots=True)

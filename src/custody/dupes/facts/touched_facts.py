@@ -50,10 +50,10 @@ def find_touched_facts(facts: Facts, lines: Iterable[Lines]) -> TouchedFacts:
         symbols=frozenset(_symbols(facts.declared, hunks)),
         exports=frozenset(one.name for one in _touched(facts.exports, hunks)),
         imports=frozenset(one.module for one in _touched(facts.imports, hunks)),
-        suites=_sorted(one.name for one in _innermost(intent.suites, hunks)),
-        tests=_sorted(one.name for one in _innermost(intent.tests, hunks)),
+        suites=_sorted(holder.name for holder in _innermost(intent.suites, hunks)),
+        tests=_sorted(holder.name for holder in _innermost(intent.tests, hunks)),
         matchers=_sorted(one.name for one in _touched(intent.matched, hunks)),
-        headings=_sorted(one.text for one in _last_before(structure.headings, hunks)),
+        headings=_sorted(holder.text for holder in _last_before(structure.headings, hunks)),
         blocks=tuple(sorted({_tokens(one.language, one.tokens) for one in _touched(structure.blocks, hunks)})),
         references=_sorted(one.name for one in _touched(structure.references, hunks)),
     )
@@ -62,11 +62,11 @@ def find_touched_facts(facts: Facts, lines: Iterable[Lines]) -> TouchedFacts:
 def _merged(lines: Iterable[Lines]) -> list[Lines]:
     """The same lines in order, none twice."""
     merged: list[Lines] = []
-    for one in sorted(lines):
-        if merged and one.first <= merged[-1].last + 1:
-            merged[-1] = Lines(merged[-1].first, max(merged[-1].last, one.last))
+    for line in sorted(lines):
+        if merged and line.first <= merged[-1].last + 1:
+            merged[-1] = Lines(merged[-1].first, max(merged[-1].last, line.last))
         else:
-            merged.append(one)
+            merged.append(line)
     return merged
 
 
@@ -80,10 +80,10 @@ def _symbols(declared: Sequence[Declaration], hunks: Sequence[Lines]) -> Iterato
 def _touched(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
     """Those that share a line with a hunk."""
     lasts = [hunk.last for hunk in hunks]
-    for one in placed:
-        at = bisect_right(lasts, one.lines.first - 1)
-        if at < len(hunks) and hunks[at].first <= one.lines.last:
-            yield one
+    for holder in placed:
+        at = bisect_right(lasts, holder.lines.first - 1)
+        if at < len(hunks) and hunks[at].first <= holder.lines.last:
+            yield holder
 
 
 def _innermost(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
@@ -115,8 +115,8 @@ def _innermost_held(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterato
             line = min(edges, default=hunk.last + 1)
 
 
-def _outer_first(one: LineHolder) -> tuple[int, int]:
-    return one.lines.first, -one.lines.last
+def _outer_first(holder: LineHolder) -> tuple[int, int]:
+    return holder.lines.first, -holder.lines.last
 
 
 def _lines(group: Sequence[LineHolder]) -> Lines:

@@ -174,7 +174,10 @@ class LanguageReader:
 
 def surface(walk: SyntaxWalk) -> tuple[ExportedName, ...]:
     """The exports of a language in which a declaration itself says that it is one, and what was exported besides."""
-    return (*(ExportedName(one.name, one.lines) for one in walk.declared if one.exported), *walk.exports)
+    return (
+        *(ExportedName(declaration.name, declaration.lines) for declaration in walk.declared if declaration.exported),
+        *walk.exports,
+    )
 
 
 def with_tests(suites: Sequence[TestName], tests: Sequence[TestName]) -> list[TestName]:

@@ -20,7 +20,11 @@ EditAttributions = Mapping[str, Sequence[Attribution]]
 def befores_of(store: Store, edited: EditAttributions, effective: Effective) -> tuple[Before, ...] | MissingEvidence:
     """What was called before each risky file of a change was changed; each session and file once."""
     rules = effective.of(GateRules)
-    risky = {path: told for path, told in edited.items() if any(matches(one, path) for one in rules.risky_paths)}
+    risky = {
+        path: told
+        for path, told in edited.items()
+        if any(matches(risky_path, path) for risky_path in rules.risky_paths)
+    }
     written = [(path, one) for path, told in risky.items() for one in told if one.kind in ("agent", "mixed")]
     asked: dict[tuple[str, str, str, bool], None] = {}
     for path, one in written:

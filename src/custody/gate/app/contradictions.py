@@ -53,13 +53,15 @@ class Doubts:
 
     def of(self, path: RepoPath, told: Sequence[Attribution]) -> frozenset[int]:
         """The answers about one file that other records contradict, by their first line."""
-        answers = [one for one in told if one.kind != "none" and one.session_id is not None]
+        answers = [
+            attribution for attribution in told if attribution.kind != "none" and attribution.session_id is not None
+        ]
         if not answers or self._evidence.rules.profile != "lineage":
             return frozenset()
         texts = self._evidence.texts(path, self._commit)
         lines = {one.start_line: texts[one.start_line - 1 : one.end_line] for one in answers}
-        for one in answers:
-            if not self._is_founded(one, lines[one.start_line]):
+        for answer in answers:
+            if not self._is_founded(answer, lines[answer.start_line]):
                 self._unfounded.append(path.display)
         claims = find_agents_by_line(self._evidence, path, texts, [line for some in lines.values() for line in some])
         return frozenset(
@@ -72,13 +74,15 @@ class Doubts:
 
     # --- told twice -----------------------------------------------------------------------------------------------
 
-    def _is_told_twice(self, one: Attribution) -> bool:
+    def _is_told_twice(self, attribution: Attribution) -> bool:
         """Whether the call behind an answer was recorded a second time, and otherwise."""
-        assert one.agent is not None and one.session_id is not None, "an answer with an author names a session"
-        session = SessionId(one.session_id)
+        assert attribution.agent is not None and attribution.session_id is not None, (
+            "an answer with an author names a session"
+        )
+        session = SessionId(attribution.session_id)
         if session not in self._told_twice:
             self._told_twice[session] = frozenset(self._calls_told_twice(session))
-        return (one.agent, session, one.tool_call_id) in self._told_twice[session]
+        return (attribution.agent, session, attribution.tool_call_id) in self._told_twice[session]
 
     def _calls_told_twice(self, session: SessionId) -> Iterator[Call]:
         told: dict[NaturalKey, dict[RecordRef, list[FileEdit]]] = {}
@@ -90,9 +94,11 @@ class Doubts:
                 for edits in records.values():
                     yield from ((edit.agent, edit.session, edit.call) for edit in edits)
 
-    def _is_a_claim(self, one: Attribution) -> bool:
+    def _is_a_claim(self, attribution: Attribution) -> bool:
         """Whether only an import says that a person wrote what a call brought."""
-        return one.kind == "person" and all(is_claim(seen.record, self._owned) for seen in self._records_of(one))
+        return attribution.kind == "person" and all(
+            is_claim(seen.record, self._owned) for seen in self._records_of(attribution)
+        )
 
     @cached_property
     def _owned(self) -> set[StoreId]:
@@ -100,19 +106,19 @@ class Doubts:
 
     # --- founded --------------------------------------------------------------------------------------------------
 
-    def _is_founded(self, one: Attribution, lines: Sequence[str]) -> bool:
+    def _is_founded(self, attribution: Attribution, lines: Sequence[str]) -> bool:
         """Whether a record of the very session holds most of the words of these lines."""
         readable = [line for line in lines if MARKER not in line]
-        texts = (_text_in(seen) for seen in self._records_of(one))
+        texts = (_text_in(seen) for seen in self._records_of(attribution))
         return any(text is None or compute_word_share(readable, text) >= WORDS_SHARE_MIN for text in texts)
 
-    def _records_of(self, one: Attribution) -> Iterator[ObservedView[_TextView]]:
+    def _records_of(self, attribution: Attribution) -> Iterator[ObservedView[_TextView]]:
         """What the records that an answer rests on say, as far as it is of its agent and session."""
-        refs = {ref for signal in one.evidence for ref in signal.records}
-        if one.kind == "person":
-            assert one.session_id is not None, "an answer with an author names a session"
-            edits = edits_of_session(self._store, SessionId(one.session_id))
-            yield from (seen for seen in edits if _is_persons(seen, one))
+        refs = {ref for signal in attribution.evidence for ref in signal.records}
+        if attribution.kind == "person":
+            assert attribution.session_id is not None, "an answer with an author names a session"
+            edits = edits_of_session(self._store, SessionId(attribution.session_id))
+            yield from (seen for seen in edits if _is_persons(seen, attribution))
             return
         for ref in sorted(refs):
             store, _, seq = ref.rpartition(":")
@@ -120,19 +126,19 @@ class Doubts:
             for n, view in enumerate(() if record is None else self._store.views.of(record)):
                 if not isinstance(view, _TextView):
                     continue
-                if (view.agent, view.session) == (one.agent, one.session_id):
+                if (view.agent, view.session) == (attribution.agent, attribution.session_id):
                     assert record is not None, "a view is one of a record"
                     yield ObservedView(record, view, n)
 
 
-def _is_claimed(one: Attribution, agents: frozenset[str] | None) -> bool:
+def _is_claimed(attribution: Attribution, agents: frozenset[str] | None) -> bool:
     """Whether somebody else is recorded to have brought a line: another agent, or any where it is a person's."""
-    return bool(agents) and (one.kind == "person" or any(agent != one.agent for agent in agents or ()))
+    return bool(agents) and (attribution.kind == "person" or any(agent != attribution.agent for agent in agents or ()))
 
 
-def _is_persons(seen: ObservedView[FileEdit], one: Attribution) -> bool:
+def _is_persons(seen: ObservedView[FileEdit], attribution: Attribution) -> bool:
     view = seen.view
-    return view.proposed is not None and view.agent == one.agent and view.call == one.tool_call_id
+    return view.proposed is not None and view.agent == attribution.agent and view.call == attribution.tool_call_id
 
 
 def _content(edit: FileEdit) -> tuple[object, ...]:

@@ -16,13 +16,13 @@ ALOUD = frozenset((DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING))
 SHORT_DIGITS = 12
 
 
-def twins_of(one: ChangeUnderReview, store: Store, effective: Effective) -> tuple[Twin, ...] | MissingEvidence:
+def twins_of(review: ChangeUnderReview, store: Store, effective: Effective) -> tuple[Twin, ...] | MissingEvidence:
     """What a change is a duplicate of, or why it could not be looked up."""
-    change = one.change
-    commits = (change.head,) if one.is_work_tree else own_commits_of(one.repository, change.fork, change.head)
+    change = review.change
+    commits = (change.head,) if review.is_work_tree else own_commits_of(review.repository, change.fork, change.head)
     asked = ChangeRef(base=change.fork, head=change.head, commits=commits, onto=change.base)
     try:
-        matches = find_matches(one.repository, store, asked, effective)
+        matches = find_matches(review.repository, store, asked, effective)
     except (InputError, StoreError) as error:
         return MissingEvidence(
             f"duplicates were not looked for: {error.message}", error.hint or "run 'custody dupes index'"

@@ -78,19 +78,19 @@ def gate(desk: Workspace, request: GateRequest) -> GateReport:
 
 
 def _gather_stable_evidence(
-    desk: Workspace, one: ChangeUnderReview, policy: Policy, description: bytes | None
+    desk: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None
 ) -> tuple[EvidenceBasis, GatheredEvidence]:
     """What was seen, and what all of it rests on: nothing may have arrived between the first look and the last."""
     rests = rests_on(desk)
     for _ in range(LOOKS_MAX):
-        looked = gather_evidence(desk, one, policy, description, desk.now_ns())
+        looked = gather_evidence(desk, review, policy, description, desk.now_ns())
         before, rests = rests, rests_on(desk)
         if rests == before:
             return rests, looked
     from custody.gate.app.snapshot import past_desk  # agents are at work in this very moment
 
     with past_desk(desk, rests) as past:
-        return rests, gather_evidence(past, one, policy, description, desk.now_ns())
+        return rests, gather_evidence(past, review, policy, description, desk.now_ns())
 
 
 def first_place(desk: Workspace, request: GateRequest) -> PlaceReport:
@@ -133,9 +133,9 @@ class _VerdictBinding:
 
 
 def _report(
-    one: ChangeUnderReview, policy: Policy, looked: GatheredEvidence, verdict: GateVerdict, bound: _VerdictBinding
+    review: ChangeUnderReview, policy: Policy, looked: GatheredEvidence, verdict: GateVerdict, bound: _VerdictBinding
 ) -> GateReport:
-    seen, change = looked.seen, one.change
+    seen, change = looked.seen, review.change
     lines = Counter[LineOwner]()
     for file in seen.files:
         for stretch in () if isinstance(file.found, MissingEvidence) else file.found:
@@ -148,7 +148,7 @@ def _report(
         base=change.base,
         head=change.head,
         fork=change.fork,
-        worktree=one.is_work_tree,
+        worktree=review.is_work_tree,
         level=verdict.level.value,
         reasons=[_report_reason(reason) for reason in verdict.reasons],
         added=AddedLines(**{whose.value: lines[whose] for whose in LineOwner}),

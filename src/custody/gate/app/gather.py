@@ -57,22 +57,22 @@ class GatheredEvidence:
 
 
 def gather_evidence(
-    desk: Workspace, one: ChangeUnderReview, policy: Policy, description: bytes | None, now_ns: int
+    desk: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None, now_ns: int
 ) -> GatheredEvidence:
     """Look at everything that some check wants to know."""
-    looked = _attributed(desk, one, policy, now_ns)
+    looked = _attributed(desk, review, policy, now_ns)
     rules = policy.rules.of(GateRules)
     skipped = {}
-    twins = _twins(desk, one, policy, rules)
+    twins = _twins(desk, review, policy, rules)
     if twins is None:
         skipped["duplicates"] = "gate.duplicates is 'off'" if rules.duplicates == "off" else NOT_INDEXED
     texts: tuple[ChangeText, ...] = ()
     if rules.citations == "off":
         skipped["citations"] = "gate.citations is 'off'"
-    elif has_prose(one, description):
+    elif has_prose(review, description):
         from custody.gate.app.texts import texts_of  # loads parsers, which most verdicts need not
 
-        texts = texts_of(desk, one, description, policy)
+        texts = texts_of(desk, review, description, policy)
     befores: tuple[Before, ...] | MissingEvidence | None = None
     if rules.calls == "off":
         skipped["calls"] = "gate.calls is 'off'"
@@ -82,11 +82,11 @@ def gather_evidence(
     return replace(looked, seen=seen, skipped=skipped)
 
 
-def _attributed(desk: Workspace, one: ChangeUnderReview, policy: Policy, now_ns: int) -> GatheredEvidence:
+def _attributed(desk: Workspace, review: ChangeUnderReview, policy: Policy, now_ns: int) -> GatheredEvidence:
     """Who wrote the added lines, and what their records say; of a change that adds nothing, nothing needs be known."""
-    change = one.change
+    change = review.change
     recorded = _recorded(desk)  # first: the answers below may make a store where there was none
-    if not change.additions and not one.left_out:
+    if not change.additions and not review.left_out:
         # Gaps are about lines that are added; damage is about everything.
         known = (
             recorded
@@ -94,20 +94,20 @@ def _attributed(desk: Workspace, one: ChangeUnderReview, policy: Policy, now_ns:
             else RecordState(damage=recorded.damage if recorded else ())
         )
         return GatheredEvidence(GateEvidence((), change.period, known))
-    left_out = tuple(AddedTo(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in one.left_out)
+    left_out = tuple(AddedTo(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in review.left_out)
     try:
         with open_attribution(desk, effective=policy.rules) as evidence:
             reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
-            if one.version is not None:
-                evidence.history.prepare(one.version, [addition.path for addition in change.additions])
-            told = {addition.path: _attribute_addition(reporting, one, addition) for addition in change.additions}
-            doubts = Doubts(evidence, one.version)
+            if review.version is not None:
+                evidence.history.prepare(review.version, [addition.path for addition in change.additions])
+            told = {addition.path: _attribute_addition(reporting, review, addition) for addition in change.additions}
+            doubts = Doubts(evidence, review.version)
             files = tuple(_added(addition, told[addition.path], operators, doubts) for addition in change.additions)
             recorded = doubts.recorded(recorded)
             evidence.save()
             seen = GateEvidence((*files, *left_out), change.period, recorded)
             edited = {path.display: found for path, found in told.items() if not isinstance(found, MissingEvidence)}
-            return replace(_add_trust_answers(evidence.store, one, policy, seen, now_ns), edited=edited)
+            return replace(_add_trust_answers(evidence.store, review, policy, seen, now_ns), edited=edited)
     except StoreError as error:
         unknown = MissingEvidence(f"has no answer: {error.message}", error.hint or ASK_DOCTOR)
         nothing = tuple(AddedTo(addition.path.display, unknown) for addition in change.additions)
@@ -125,13 +125,13 @@ def _recorded(desk: Workspace) -> RecordState | MissingEvidence | None:
 
 
 def _attribute_addition(
-    reporting: BlameReporter, one: ChangeUnderReview, addition: Addition
+    reporting: BlameReporter, review: ChangeUnderReview, addition: Addition
 ) -> Sequence[Attribution] | MissingEvidence:
     """Who wrote the lines that one file gets."""
     if addition.unread is not None:
         return MissingEvidence(addition.unread, READ_IT)
     try:
-        return reporting.blamed(addition.path, one.version, addition.lines).report.attributions
+        return reporting.blamed(addition.path, review.version, addition.lines).report.attributions
     except InputError as error:
         # The change names it, not the caller: a submodule, a damaged object, a file that is too large to be read.
         return MissingEvidence(f"cannot be read: {error.message}", READ_IT)
@@ -144,21 +144,24 @@ def _added(
     path = addition.path.display
     if isinstance(told, MissingEvidence):
         return AddedTo(path, told)
-    if sum(one.end_line - one.start_line + 1 for one in told) != sum(map(len, addition.lines)):
+    if sum(attribution.end_line - attribution.start_line + 1 for attribution in told) != sum(map(len, addition.lines)):
         return AddedTo(path, MissingEvidence("has lines about which there is no answer", READ_IT))
     doubted = doubts.of(addition.path, told)
-    return AddedTo(path, tuple(_stretch(one, operators, is_doubted=one.start_line in doubted) for one in told))
+    return AddedTo(
+        path,
+        tuple(_stretch(attribution, operators, is_doubted=attribution.start_line in doubted) for attribution in told),
+    )
 
 
-def _stretch(one: Attribution, operators: Operators, *, is_doubted: bool) -> AddedRange:
+def _stretch(attribution: Attribution, operators: Operators, *, is_doubted: bool) -> AddedRange:
     """What is known of some lines; where records contradict each other, none of them is more than a claim."""
-    grade = None if one.grade is None else Grade.CLAIMED if is_doubted else Grade(one.grade)
-    lines = Lines(one.start_line, one.end_line)
-    return AddedRange(lines, LineOwner(one.kind), one.tier, grade, author_of(one, operators))
+    grade = None if attribution.grade is None else Grade.CLAIMED if is_doubted else Grade(attribution.grade)
+    lines = Lines(attribution.start_line, attribution.end_line)
+    return AddedRange(lines, LineOwner(attribution.kind), attribution.tier, grade, author_of(attribution, operators))
 
 
 def _add_trust_answers(
-    store: Store, one: ChangeUnderReview, policy: Policy, seen: GateEvidence, now_ns: int
+    store: Store, review: ChangeUnderReview, policy: Policy, seen: GateEvidence, now_ns: int
 ) -> GatheredEvidence:
     """The same with what the records of the agents say that wrote it, folded anew from what was just checked."""
     stretches = [one for file in seen.files if not isinstance(file.found, MissingEvidence) for one in file.found]
@@ -168,13 +171,13 @@ def _add_trust_answers(
             lines[stretch.author] += len(stretch.lines)
     if not lines:
         return GatheredEvidence(seen)
-    approvals = decide_approvals(store, one.change, lines, policy.rules, now_ns)
+    approvals = decide_approvals(store, review.change, lines, policy.rules, now_ns)
     answers = tuple(TrustAnswer(said.case.author, said.approval) for said, _ in approvals)
     return GatheredEvidence(replace(seen, trust=answers), tuple(agent for _, agent in approvals))
 
 
 def _twins(
-    desk: Workspace, one: ChangeUnderReview, policy: Policy, rules: GateRules
+    desk: Workspace, review: ChangeUnderReview, policy: Policy, rules: GateRules
 ) -> tuple[Twin, ...] | MissingEvidence | None:
     """What the change is a duplicate of; None when nobody is to look."""
     if rules.duplicates == "off":
@@ -185,7 +188,7 @@ def _twins(
                 return None
             from custody.gate.app.duplicates import twins_of  # loads parsers, which most verdicts need not
 
-            return twins_of(one, store, policy.rules)
+            return twins_of(review, store, policy.rules)
     except StoreError as error:
         return MissingEvidence(error.message, error.hint or ASK_DOCTOR)
 

@@ -10,11 +10,11 @@ OPENERS = (b"[", "【".encode())
 """How every marker begins."""
 
 
-def has_prose(one: ChangeUnderReview, description: bytes | None) -> bool:
+def has_prose(review: ChangeUnderReview, description: bytes | None) -> bool:
     """Whether anything that the change says could lack a citation: a document, a message, its description."""
-    if any(is_document(file) for file in one.change.files):
+    if any(is_document(file) for file in review.change.files):
         return True
-    messages = (commit.message for commit in one.change.commits)
+    messages = (commit.message for commit in review.change.commits)
     return any(could_cite(text) for text in (*messages, description or b""))
 
 

@@ -19,26 +19,26 @@ class Policy:
     changed: tuple[str, ...]
 
 
-def policy_of(one: ChangeUnderReview) -> Policy:
+def policy_of(review: ChangeUnderReview) -> Policy:
     """What the files of the base set, whoever asks; and which of it the change's own files differ in.
 
     What a user sets for themselves does not count: a verdict is the same for everybody, and nobody switches it off.
     """
-    rules, sources = loaded_at(one.repository, one.change.base, {})
+    rules, sources = loaded_at(review.repository, review.change.base, {})
     read = tuple(source.name for source in sources if source.state == "read")
-    return Policy(rules, read, _changed(one))
+    return Policy(rules, read, _changed(review))
 
 
-def _changed(one: ChangeUnderReview) -> tuple[str, ...]:
+def _changed(review: ChangeUnderReview) -> tuple[str, ...]:
     """The rules that the head's files set otherwise than the files of the point where it left its base."""
     touched = {
-        side.path for file in one.change.files for side in (file.change.old, file.change.new) if side is not None
+        side.path for file in review.change.files for side in (file.change.old, file.change.new) if side is not None
     }
     if touched.isdisjoint(rule_files()):
         return ()
-    before = loaded_at(one.repository, one.change.fork, {})[0]
+    before = loaded_at(review.repository, review.change.fork, {})[0]
     try:
-        after = loaded_at(one.repository, one.change.head, {})[0]
+        after = loaded_at(review.repository, review.change.head, {})[0]
     except InputError as error:
         return (f"they cannot be read: {error.message}",)
     pairs = zip(before.settings, after.settings, strict=True)

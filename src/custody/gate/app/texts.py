@@ -19,18 +19,18 @@ SHA_DIGITS = 12
 
 
 def texts_of(
-    desk: Workspace, one: ChangeUnderReview, description: bytes | None, policy: Policy
+    desk: Workspace, review: ChangeUnderReview, description: bytes | None, policy: Policy
 ) -> tuple[ChangeText, ...]:
     """Every text of the change whose citations lack something, or that could not be read."""
     audit = ChangeAudit(desk, policy.rules)
-    documents = [file for file in one.change.files if is_document(file)]
+    documents = [file for file in review.change.files if is_document(file)]
     texts: list[ChangeText] = []
     if documents:
-        with one.repository.objects(TEXT_BYTES_MAX) as objects:
+        with review.repository.objects(TEXT_BYTES_MAX) as objects:
             texts += [_document(objects, file, policy.rules.of(GateRules), audit) for file in documents]
-            by_records = audit.audit_by_records(_readable(objects, documents), one.version)
+            by_records = audit.audit_by_records(_readable(objects, documents), review.version)
             texts += [ChangeText(file.change.path.display, findings) for file, findings in by_records]
-    texts += _messages(one.change, description, audit)
+    texts += _messages(review.change, description, audit)
     return tuple(text for text in texts if text.lacks)
 
 
@@ -68,7 +68,7 @@ def _content(objects: ObjectReader[Object], side: DiffSide) -> bytes | MissingEv
 def _messages(change: ChangeRange, description: bytes | None, audit: ChangeAudit) -> Iterator[ChangeText]:
     """What the description and the messages' bodies lack; a subject may begin with anything in brackets."""
     said = [] if description is None else [("the description", description)]
-    said += [(f"the message of {one.id[:SHA_DIGITS]}", _body(one.message)) for one in reversed(change.commits)]
+    said += [(f"the message of {commit.id[:SHA_DIGITS]}", _body(commit.message)) for commit in reversed(change.commits)]
     for name, text in said:
         if not could_cite(text):
             continue

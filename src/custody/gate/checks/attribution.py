@@ -79,7 +79,7 @@ def _unread(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
 
 
 def _none(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
-    unknown = [one for one in placed if one[1].whose is LineOwner.NONE]
+    unknown = [file_range for file_range in placed if file_range[1].whose is LineOwner.NONE]
     if unknown:
         yield rules.reason(
             ReasonCode.ATTR_NONE, f"nothing shows who wrote {_counted(unknown, placed)}", spots=_spots(unknown)
@@ -87,7 +87,11 @@ def _none(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
 
 
 def _weak(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
-    weak = [one for one in placed if one[1].whose is not LineOwner.NONE and _is_weak(one[1], rules)]
+    weak = [
+        file_range
+        for file_range in placed
+        if file_range[1].whose is not LineOwner.NONE and _is_weak(file_range[1], rules)
+    ]
     claimed = [one for one in weak if one[1].grade is None or one[1].grade is Grade.CLAIMED]
     strict = rules.stricter(ReasonCode.ATTR_WEAK, ReasonCode.ATTR_NONE)
     # Without its claim a line would be nobody's: a claim, which anybody can write, must not be milder than none.
@@ -108,7 +112,7 @@ def _is_weak(stretch: AddedRange, rules: GateRules) -> bool:
 
 def _share(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
     """A mixed line counts whole: by its share, an edit that was lost would make agents' part of the change smaller."""
-    agents = [one for one in placed if one[1].whose in AGENTS]
+    agents = [file_range for file_range in placed if file_range[1].whose in AGENTS]
     if agents and (share := _lines(agents) / _lines(placed)) > rules.agent_share_max:
         yield rules.reason(
             ReasonCode.ATTR_SHARE,

@@ -39,6 +39,6 @@ def citations(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
 
 
 def _describe_lacks(lacks: Sequence[Finding]) -> str:
-    places = "; ".join(f"line {one.line}: {one.message} ({one.code.value})" for one in lacks[:SHOWN_MAX])
+    places = "; ".join(f"line {lack.line}: {lack.message} ({lack.code.value})" for lack in lacks[:SHOWN_MAX])
     rest = len(lacks) - SHOWN_MAX
     return places if rest <= 0 else f"{places}; and {rest} more"

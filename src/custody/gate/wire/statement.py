@@ -146,7 +146,7 @@ def _enveloped(data: bytes, value: dict[str, Json]) -> GivenVerdict:
 
 def _stated(value: dict[str, Json]) -> GivenVerdict:
     statement = _convert_part(value, _Statement, "statement of custody's")
-    subjects = tuple(one.digest for one in statement.subject)
+    subjects = tuple(subject.digest for subject in statement.subject)
     return GivenVerdict("statement", statement.predicate, _report(statement.predicate), subjects)
 
 

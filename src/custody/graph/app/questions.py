@@ -98,11 +98,14 @@ def graph_related(desk: Workspace, node: str, formula: Formula, limit: int | Non
         formula=formula,
         alike=[
             GraphAlike(
-                one.node,
-                one.score,
-                [SharedNeighbour(each.node, each.share, list(map(report_edge, each.edges))) for each in one.witnesses],
+                similar.node,
+                similar.score,
+                [
+                    SharedNeighbour(each.node, each.share, list(map(report_edge, each.edges)))
+                    for each in similar.witnesses
+                ],
             )
-            for one in alike
+            for similar in alike
         ],
     )
 
@@ -129,8 +132,14 @@ def graph_next(desk: Workspace, session: str | None, after: Sequence[str], limit
         after=[call.name for call in done[-found.rules.next_max :]],
         calls=sum(map(len, learnt_from)),
         suggestions=[
-            GraphSuggestion(one.name, one.node, one.chance, dict(one.parts), [report_edge(edge) for edge in one.edges])
-            for one in suggestions
+            GraphSuggestion(
+                suggestion.name,
+                suggestion.node,
+                suggestion.chance,
+                dict(suggestion.parts),
+                [report_edge(edge) for edge in suggestion.edges],
+            )
+            for suggestion in suggestions
         ],
     )
 

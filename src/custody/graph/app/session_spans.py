@@ -71,7 +71,7 @@ def spans_of_session(
     only the records that it lets through are looked at.
     """
     found = views_of_session(store, session, KINDS)
-    seen = [one for one in found if counts is None or counts(one.record)]
+    seen = [view for view in found if counts is None or counts(view.record)]
     agents = sorted({one.view.agent for one in seen if agent in (None, one.view.agent)})
     return [
         span
@@ -243,14 +243,14 @@ def _captured(
     store: Store, agent: AgentName, session: SessionId, seen: Sequence[ObservedView[SessionView]]
 ) -> CapturedSession:
     files: dict[CallId, str] = {}
-    for edit in (one.view for one in seen if isinstance(one.view, FileEdit)):
+    for edit in (view.view for view in seen if isinstance(view.view, FileEdit)):
         if edit.call is not None:
             files.setdefault(edit.call, edit.path.display)
-    calls = merge_calls(one.view for one in seen if isinstance(one.view, ToolCall))
+    calls = merge_calls(view.view for view in seen if isinstance(view.view, ToolCall))
     return CapturedSession(
         agent=agent,
         id=session,
-        session=merge_session(one.view for one in seen if isinstance(one.view, Session)),
+        session=merge_session(view.view for view in seen if isinstance(view.view, Session)),
         prompts=prompts_of(seen),
         calls=calls,
         files=files,
@@ -263,11 +263,11 @@ def _types(store: Store, calls: Sequence[ToolCall], seen: Sequence[ObservedView[
     starters = {call.subagent: call.parent for call in reversed(calls) if call.subagent and call.parent}
     wanted = set(starters.values())
     told: dict[CallId, str] = {}
-    for one in seen:
-        if isinstance(one.view, ToolCall) and one.view.id in wanted and one.view.id not in told:
-            given = _input(store.tables.payload(one.record), one.view.id)
+    for view in seen:
+        if isinstance(view.view, ToolCall) and view.view.id in wanted and view.view.id not in told:
+            given = _input(store.tables.payload(view.record), view.view.id)
             if isinstance(kind := given.get("subagent_type"), str) and kind:
-                told[one.view.id] = kind
+                told[view.view.id] = kind
     return {name: told[call] for name, call in starters.items() if call in told}
 
 

@@ -178,7 +178,9 @@ def _render_graph(report: GraphShowReport) -> Iterator[str]:
         yield from _listed([_render_edge(edge) for edge in edges])
     else:
         yield from _listed([_render_row(row) for row in report.elements["table"]])
-    yield from (f"its change was {one.told} at {one.at}: record {one.record}" for one in report.outcomes)
+    yield from (
+        f"its change was {outcome.told} at {outcome.at}: record {outcome.record}" for outcome in report.outcomes
+    )
     if report.aside:
         yield f"set aside, since they would close a circle: {len(report.aside)}"
     if report.repairs:
@@ -214,15 +216,15 @@ def _steps(report: GraphPathReport) -> Iterator[str]:
 def _render_related(report: GraphRelatedReport) -> Iterator[str]:
     if not report.alike:
         yield f"nothing shares a neighbour with {report.node}"
-    for one in report.alike:
-        yield f"{one.score:.3f}  {one.node}  by {', '.join(each.node for each in one.witnesses)}"
+    for alike in report.alike:
+        yield f"{alike.score:.3f}  {alike.node}  by {', '.join(each.node for each in alike.witnesses)}"
 
 
 def _render_next(report: GraphNextReport) -> Iterator[str]:
     yield f"after {', '.join(report.after) or 'nothing'}; learnt from {report.calls:,} call(s)"
-    for one in report.suggestions:
-        why = "; ".join(_render_edge(edge) for edge in one.edges[:1])
-        yield f"{one.chance:6.1%}  {one.name}{f'  ({why})' if why else ''}"
+    for suggestion in report.suggestions:
+        why = "; ".join(_render_edge(edge) for edge in suggestion.edges[:1])
+        yield f"{suggestion.chance:6.1%}  {suggestion.name}{f'  ({why})' if why else ''}"
 
 
 def _render_dag(report: GraphDagReport) -> Iterator[str]:
@@ -233,14 +235,14 @@ def _render_dag(report: GraphDagReport) -> Iterator[str]:
 
 
 def _render_diff(report: GraphDiffReport) -> Iterator[str]:
-    changes = [one for one in report.changes if one.change != "same"]
+    changes = [change for change in report.changes if change.change != "same"]
     yield f"{len(changes)} of {len(report.changes)} edge(s) differ between {report.before} and {report.after}"
     changes.sort(key=lambda one: (-abs(one.share_after - one.share_before), one.start, one.end, one.type))
     yield from _listed(
         [
-            f"{one.change:4}  {one.start} {ARROWS[one.type]} {one.end}"
-            f"  {one.share_before:.1%} to {one.share_after:.1%} of {one.type}"
-            for one in changes
+            f"{change.change:4}  {change.start} {ARROWS[change.type]} {change.end}"
+            f"  {change.share_before:.1%} to {change.share_after:.1%} of {change.type}"
+            for change in changes
         ]
     )
 

@@ -56,7 +56,7 @@ def export_otlp(desk: Workspace, out: BinaryIO, path: str, wanted: SpanExportReq
         desk.progress.start("exporting spans", None)
         for group in _groups(store, wanted):
             executions, sessions = executions + 1, sessions + group.captured
-            without_end += sum(one.phase is SpanPhase.START for one in group.spans)
+            without_end += sum(span.phase is SpanPhase.START for span in group.spans)
             for data in _written(group.spans, write):
                 out.write(data)
                 size += len(data)
@@ -98,7 +98,9 @@ def _of_session(store: Store, named: str) -> Iterator[_Group]:
         yield from _by_execution(stored, [])  # of no agent that anybody named
         return
     row = session_named(store, named)
-    stored = [one for one in _spans(span_views.spans_of_session(store, row.session)) if one.agent in (None, row.agent)]
+    stored = [
+        span for span in _spans(span_views.spans_of_session(store, row.session)) if span.agent in (None, row.agent)
+    ]
     yield from _by_execution(stored, spans_of_session(store, row.session, row.agent))
 
 
@@ -119,12 +121,12 @@ def _all(store: Store) -> Iterator[_Group]:
 
 def _by_execution(stored: Sequence[ObservedSpan], captured: Sequence[ObservedSpan]) -> Iterator[_Group]:
     groups: dict[ExecutionId, list[ObservedSpan]] = {}
-    for one in (*captured, *stored):
-        groups.setdefault(one.execution, []).append(one)
-    own = {one.execution for one in captured}
+    for span in (*captured, *stored):
+        groups.setdefault(span.execution, []).append(span)
+    own = {observed_span.execution for observed_span in captured}
     for execution, spans in groups.items():
         yield _Group(merged_spans(spans), captured=execution in own)
 
 
 def _spans(seen: Iterable[ObservedView[ObservedSpan]]) -> list[ObservedSpan]:
-    return [one.view for one in seen]
+    return [view.view for view in seen]

@@ -163,15 +163,15 @@ class _OtlpImport:
         """Say which spans were there, came again, or came with another content."""
         seen = SpanTables(self._store).observed({one.arrival.entry.key for one in batch})
         here: dict[NaturalKey, set[Digest]] = {}
-        for one in batch:
-            entry = one.arrival.entry
+        for span in batch:
+            entry = span.arrival.entry
             kept, lately = seen.get(entry.key, {}), here.setdefault(entry.key, set())
             if entry.digest in lately or any(map(self._is_new, kept.get(entry.digest, ()))):
-                self._repairs.add(Mend.REPEATED, one.place)
+                self._repairs.add(Mend.REPEATED, span.place)
             elif entry.digest in kept:
                 self._known += 1
             elif kept or lately:
-                self._repairs.add(Mend.SAME_ID, one.place)
+                self._repairs.add(Mend.SAME_ID, span.place)
             lately.add(entry.digest)
 
     def _is_new(self, ref: RecordRef) -> bool:
@@ -180,17 +180,17 @@ class _OtlpImport:
             return ref.store == self._store.own()
         return ref.store == self._before.store and ref.seq > self._before.seq
 
-    def _follow(self, one: _Span, there: set[tuple[str, str]]) -> None:
+    def _follow(self, span: _Span, there: set[tuple[str, str]]) -> None:
         """Look whether what a span ran in is there, and whether others waited for it."""
-        late = self._awaited.pop(one.name, None)
+        late = self._awaited.pop(span.name, None)
         if late is not None:
             self._repairs.add(Mend.LATE_PARENT, late.place, late.count)
-        if one.parent is None or (one.execution, one.parent) in there:
+        if span.parent is None or (span.execution, span.parent) in there:
             return
-        if len(self._awaited) >= WAITING_MAX and (one.execution, one.parent) not in self._awaited:
+        if len(self._awaited) >= WAITING_MAX and (span.execution, span.parent) not in self._awaited:
             self._unfollowed += 1
             return
-        self._awaited.setdefault((one.execution, one.parent), _MissingParent(one.place)).count += 1
+        self._awaited.setdefault((span.execution, span.parent), _MissingParent(span.place)).count += 1
 
     def report(self, files: list[str]) -> ImportOtlpReport:
         """What was read and what became of it."""

@@ -89,8 +89,8 @@ def spans_in(value: Json) -> Iterator[OtlpSpan | OtlpProblem]:
 
 
 def _of_resources(resources: Json) -> Iterator[OtlpSpan | OtlpProblem]:
-    for one in list_of(resources):
-        fields = object_of(one)
+    for json in list_of(resources):
+        fields = object_of(json)
         resource = attributes_of(first_of(object_of(fields.get("resource")), ATTRIBUTES))
         for scope in list_of(first_of(fields, SCOPES)):
             yield from _all(list_of(object_of(scope).get("spans")), None, resource)
@@ -98,7 +98,7 @@ def _of_resources(resources: Json) -> Iterator[OtlpSpan | OtlpProblem]:
 
 def _all(spans: list[Json], trace: str | None, resource: Mapping[str, OtlpValue]) -> Iterator[OtlpSpan | OtlpProblem]:
     """Spans, and those that stand inside them, which name neither trace nor parent themselves."""
-    waiting: list[tuple[Json, str | None, str | None]] = [(one, trace, None) for one in reversed(spans)]
+    waiting: list[tuple[Json, str | None, str | None]] = [(span, trace, None) for span in reversed(spans)]
     while waiting:
         one, of, inside = waiting.pop()
         if not isinstance(one, dict):

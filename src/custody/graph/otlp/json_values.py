@@ -49,10 +49,10 @@ def _any_value(value: Json, depth: int) -> OtlpValue:
         case "bytesvalue":
             return _bytes(said)
         case "arrayvalue":
-            return [_any_value(one, depth + 1) for one in list_of(object_of(said).get("values"))]
+            return [_any_value(json, depth + 1) for json in list_of(object_of(said).get("values"))]
         case "kvlistvalue":
             pairs = map(object_of, list_of(object_of(said).get("values")))
-            return {str(one.get("key")): _any_value(one.get("value"), depth + 1) for one in pairs}
+            return {str(pair.get("key")): _any_value(pair.get("value"), depth + 1) for pair in pairs}
         case _:
             return None
 

@@ -83,7 +83,7 @@ class _Part:
 
 def _of_resource(part: _Part) -> Iterator[OtlpSpan | OtlpProblem]:
     try:
-        described = b"".join(one.data for one in _messages(part, RESOURCE) if isinstance(one, _Part))
+        described = b"".join(message.data for message in _messages(part, RESOURCE) if isinstance(message, _Part))
         resource = _attributes(_bytes(field) for field in fields_of(described) if field[0] == 1)
     except ValueError:
         resource = {}  # its spans say more than what it is called

@@ -51,8 +51,8 @@ def _render_checks(report: DoctorReport) -> str:
 
 def _agents(report: DoctorReport) -> list[str]:
     """A line for each agent that is here, was heard or left something on disk; the others are named together."""
-    left_some = [one.name for one in report.agents if one.backfill is not None and one.backfill.transcripts]
-    seen = [one for one in report.agents if one.here or one.last is not None or one.name in left_some]
+    left_some = [agent.name for agent in report.agents if agent.backfill is not None and agent.backfill.transcripts]
+    seen = [agent for agent in report.agents if agent.here or agent.last is not None or agent.name in left_some]
     lines = ["agents:"] if seen else []
     wide = max((len(one.title) for one in seen), default=0)
     for one in seen:
@@ -67,6 +67,6 @@ def _agents(report: DoctorReport) -> list[str]:
             lines.append(f"{'':8}'custody import {one.name}' would add {left.new_sessions:,} session(s){more}")
         if left is not None and left.trouble is not None:
             lines.append(f"{'':8}not everything on disk could be looked at: {left.trouble}")
-    if others := [one.title for one in report.agents if one not in seen]:
+    if others := [agent.title for agent in report.agents if agent not in seen]:
         lines.append(f"not here: {', '.join(others)}")
     return lines

@@ -64,7 +64,7 @@ def _resolved(desk: Workspace, said: DecisionBody) -> DecisionBody:
     if said.reverts is not None and said.decision != "rejected":
         raise InputError(f"what was taken back is 'rejected', not '{said.decision}'", hint="say so")
     sizes = (said.complexity, said.lines, said.review_ms, said.opened)
-    if (said.overrides or said.reverts) and any(one is not None for one in sizes):
+    if (said.overrides or said.reverts) and any(size is not None for size in sizes):
         raise InputError("a correction has the size of what it corrects", hint="leave sizes and times out")
     if said.opened is not None:
         ns_from(said.opened)

@@ -92,5 +92,5 @@ def _found(known: GitHubConnection | None, name: str) -> GitHubConnection:
     return known
 
 
-def _line(one: GitHubConnection) -> GitHubLine:
-    return GitHubLine(one.full_name, one.project, one.installation)
+def _line(connection: GitHubConnection) -> GitHubLine:
+    return GitHubLine(connection.full_name, connection.project, connection.installation)

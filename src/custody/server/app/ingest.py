@@ -91,16 +91,16 @@ class _StoreLookup:
         coming: dict[NaturalKey, Arrival] = {}
         known: list[Arrival] = []
         self.fates.clear()
-        for one in self.arrivals:
-            there = _found(one, by_event, by_key)
+        for arrival in self.arrivals:
+            there = _found(arrival, by_event, by_key)
             if there is not None:
-                self.fates.append((_fate(one, there), there.ref))
-                if there.entry.digest == one.entry.digest:
-                    known.append(one)  # where another store had erased its bytes, they come back
-            elif (first := coming.setdefault(one.entry.key, one)) is one:
-                self.fates.append((IngestFate.NEW, one.entry.event))
+                self.fates.append((_fate(arrival, there), there.ref))
+                if there.entry.digest == arrival.entry.digest:
+                    known.append(arrival)  # where another store had erased its bytes, they come back
+            elif (first := coming.setdefault(arrival.entry.key, arrival)) is arrival:
+                self.fates.append((IngestFate.NEW, arrival.entry.event))
             else:
-                same = first.entry.event == one.entry.event or first.entry.digest == one.entry.digest
+                same = first.entry.event == arrival.entry.event or first.entry.digest == arrival.entry.digest
                 self.fates.append((IngestFate.KNOWN if same else IngestFate.CONFLICT, first.entry.event))
         return [*known, *coming.values()]
 
@@ -112,13 +112,13 @@ def _by_key(records: Iterable[Record]) -> dict[NaturalKey, list[Record]]:
     return found
 
 
-def _found(one: Arrival, by_event: dict[EventId, Record], by_key: dict[NaturalKey, list[Record]]) -> Record | None:
+def _found(arrival: Arrival, by_event: dict[EventId, Record], by_key: dict[NaturalKey, list[Record]]) -> Record | None:
     """The record that an arrival is already; else the first one that has its key."""
-    there = sorted(by_key.get(one.entry.key, ()), key=lambda record: record.ref)
-    same = [record for record in there if record.entry.digest == one.entry.digest]
-    return by_event.get(one.entry.event) or next(iter(same or there), None)
+    there = sorted(by_key.get(arrival.entry.key, ()), key=lambda record: record.ref)
+    same = [record for record in there if record.entry.digest == arrival.entry.digest]
+    return by_event.get(arrival.entry.event) or next(iter(same or there), None)
 
 
-def _fate(one: Arrival, there: Record) -> IngestFate:
-    same = there.entry.event == one.entry.event or there.entry.digest == one.entry.digest
+def _fate(arrival: Arrival, there: Record) -> IngestFate:
+    same = there.entry.event == arrival.entry.event or there.entry.digest == arrival.entry.digest
     return IngestFate.KNOWN if same else IngestFate.CONFLICT

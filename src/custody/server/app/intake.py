@@ -192,7 +192,7 @@ TAKES: Mapping[str, Take] = MappingProxyType(
 def _check_files(value: Json) -> None:
     """What ``custody import`` passes over in files of other tools, a caller who can mend it is told."""
     files = value.get("files") if isinstance(value, dict) else None
-    if isinstance(files, list) and not all(isinstance(one, dict) for one in files):
+    if isinstance(files, list) and not all(isinstance(file, dict) for file in files):
         raise InputError("'files' of a trace is a list of objects")
 
 
@@ -204,7 +204,7 @@ def _check_link(value: Json, event: dict[str, Json]) -> None:
     if not isinstance(traces, list | str) or (isinstance(traces, str) and not kept):
         raise InputError("'trace_ids' of a commit link is a list of names")
     moments = [told[name] for name in ("committed_at", "created_at", "timestamp") if name in told]
-    if not all(isinstance(one, str) for one in moments):
+    if not all(isinstance(moment, str) for moment in moments):
         raise InputError("when a commit was made is written in RFC 3339")
 
 
@@ -212,7 +212,7 @@ def _request(data: bytes) -> Json:
     """An OTLP request; the other shapes in which spans are written down are for files."""
     value = parse(data, bytes_max=OBJECT_BYTES_MAX)
     resources = first_of(value, RESOURCES) if isinstance(value, dict) else None
-    if not isinstance(resources, list) or not all(isinstance(one, dict) for one in resources):
+    if not isinstance(resources, list) or not all(isinstance(resource, dict) for resource in resources):
         raise InputError("no ExportTraceServiceRequest: 'resourceSpans' is no list of objects")
     return value
 

@@ -103,8 +103,8 @@ def source_shown(desk: Workspace, source_id: str, *, note: Note | None) -> CiteS
     except (SourceError, UnknownSource) as error:
         raise NameNotFound(error.message, hint="/api/v1/sources lists them") from error
     if note is None:
-        return structs.replace(found, excerpts=[structs.replace(one, text=None) for one in found.excerpts])
-    if any(one.text is not None for one in found.excerpts):
+        return structs.replace(found, excerpts=[structs.replace(excerpt, text=None) for excerpt in found.excerpts])
+    if any(excerpt.text is not None for excerpt in found.excerpts):
         note(f"excerpts of source {found.source.id}")
     return found
 
@@ -120,8 +120,8 @@ def session_shown(desk: Workspace, session: str, *, agent: str | None, note: Not
 def hide_session_text(found: SessionReport, *, note: Note | None) -> SessionReport:
     """A session as whoever asks may see it."""
     if note is None:
-        return structs.replace(found, prompts=[structs.replace(one, text=None) for one in found.prompts])
-    if any(one.text is not None for one in found.prompts):
+        return structs.replace(found, prompts=[structs.replace(prompt, text=None) for prompt in found.prompts])
+    if any(prompt.text is not None for prompt in found.prompts):
         note(f"conversation {found.session.agent} {found.session.session}")
     return found
 

@@ -60,7 +60,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
       custody github list
     """
     report = list_connections(open_workspace(ctx))
-    words = "\n".join(_line(one) for one in report.repositories) or "no repository is connected"
+    words = "\n".join(_line(repository) for repository in report.repositories) or "no repository is connected"
     return answer(report, words, as_json=as_json)
 
 
@@ -84,9 +84,9 @@ def backfill_(ctx: click.Context, repository: str, *, as_json: bool) -> int:
     return answer(report, words, as_json=as_json)
 
 
-def _line(one: GitHubLine) -> str:
-    app = "" if one.installation is None else f", installation {one.installation}"
-    return f"{one.name}: project {one.project}{app}"
+def _line(line: GitHubLine) -> str:
+    app = "" if line.installation is None else f", installation {line.installation}"
+    return f"{line.name}: project {line.project}{app}"
 
 
 VERBS = MappingProxyType({verb.name: verb for verb in (connect_, disconnect_, list_, backfill_)})

@@ -70,7 +70,7 @@ def _render_pages(report: PagesReport) -> str:
     lines = [f"{report.pages:,} page(s) in {report.folder}: open {report.first}"]
     if report.left_out:
         lines.append(f"{report.left_out:,} page(s) left out; --pages takes more")
-    lines += [f"could not be made: {one}" for one in report.failed[:10]]
+    lines += [f"could not be made: {text}" for text in report.failed[:10]]
     if len(report.failed) > 10:
         lines.append(f"and {len(report.failed) - 10:,} more that could not be made")
     return "\n".join(lines)

@@ -44,7 +44,7 @@ def file_blamed(desk: Workspace, place: FilePlace) -> BlamePageFile:
     with open_attribution(here) as evidence:
         blamed = BlameReporter(evidence).blamed(path, commit, ())
         evidence.save()
-    silent = [structs.replace(one, conversation_summary=None) for one in blamed.report.attributions]
+    silent = [structs.replace(attribution, conversation_summary=None) for attribution in blamed.report.attributions]
     return BlamePageFile(
         file=format_path(path), report=structs.replace(blamed.report, attributions=silent), texts=blamed.texts
     )

@@ -95,7 +95,7 @@ class OverviewPage:
     @property
     def worst(self) -> DoctorCheck | None:
         """What most needs somebody."""
-        return next((one for state in ("ill", "note") for one in self.checks if one.state == state), None)
+        return next((check for state in ("ill", "note") for check in self.checks if check.state == state), None)
 
 
 def read_overview_page(desk: Workspace) -> OverviewPage:
@@ -104,13 +104,13 @@ def read_overview_page(desk: Workspace) -> OverviewPage:
         looked = ActivityTables(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         first = looked.first_ns()
-        held = looked.holds(sorted({name for one in ABILITIES for name in one.tables}))
+        held = looked.holds(sorted({name for ability in ABILITIES for name in ability.tables}))
     return OverviewPage(
         records=sum(int(head.seq) for head in heads),
         chains=len(heads),
         since=None if first is None else text_from(first),
         checks=glance(desk),
-        standing=[_standing(one, held, lambda: has_repository(desk)) for one in ABILITIES],
+        standing=[_standing(ability, held, lambda: has_repository(desk)) for ability in ABILITIES],
     )
 
 

@@ -80,8 +80,8 @@ def audited(desk: Workspace, file: str) -> AuditedDocument:
         raise NameNotFound(f"'{path.display}' cannot be shown: {found.reason}", hint="/sources lists the documents")
     audit = cite_audit(here, [str(path)])
     by_line: dict[int, list[FoundAt]] = defaultdict(list)
-    for one in audit.findings:
-        by_line[one.line].append(FoundAt(one, remedy_of(one.code)))
+    for finding in audit.findings:
+        by_line[finding.line].append(FoundAt(finding, remedy_of(finding.code)))
     try:
         lines = found.content.decode().splitlines()
     except UnicodeDecodeError as error:

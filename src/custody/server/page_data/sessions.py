@@ -75,7 +75,7 @@ def sessions_listed(
         rows = looked.sessions(_behind(after), limit + 1, agent=agent, text=text)
         items = [_listed(desk, store, looked, row, with_text=note is not None) for row in rows[:limit]]
     last = rows[limit - 1] if len(rows) > limit else None
-    told = sorted(f"{one.agent} {one.session}" for one in items if one.asked is not None)
+    told = sorted(f"{item.agent} {item.session}" for item in items if item.asked is not None)
     if note is not None and told:
         note(f"first prompts of {len(told)} session(s): {', '.join(told)}")
     return SessionListPage(items, None if last is None else cursor(last.last_ns, [last.agent, last.session]))
@@ -236,7 +236,14 @@ def session_now(desk: Workspace, session: str, agent: str) -> SessionActivity:
     """The same of a session as it is now, without reading what it says."""
     _check_text(session, agent)
     with desk.reading() as store, store.reading():
-        row = next((one for one in session_rows(store, limit=ANY_NUMBER, named=session) if one.agent == agent), None)
+        row = next(
+            (
+                session_row
+                for session_row in session_rows(store, limit=ANY_NUMBER, named=session)
+                if session_row.agent == agent
+            ),
+            None,
+        )
         if row is None:
             raise NameNotFound("no session has this name", hint="the list of sessions has every one")
         active = ActiveSession(row.agent, row.session, row.last_ns)

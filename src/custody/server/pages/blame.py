@@ -112,7 +112,9 @@ def _verb(file: str, asked: PageParams) -> str:
 
 def _uncaptured(lines: FileLines, report: Any) -> bool:
     """Whether nothing is known because nothing was ever captured here."""
-    searched = next((one.searched for one in report.attributions if one.searched is not None), None)
+    searched = next(
+        (attribution.searched for attribution in report.attributions if attribution.searched is not None), None
+    )
     return lines.total > 0 and not lines.agents and searched is not None and searched.since is None
 
 

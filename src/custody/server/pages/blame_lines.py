@@ -92,41 +92,41 @@ class FileLines:
     def _read(self, attributions: Sequence[Attribution]) -> None:
         places: dict[str, int] = {}
         kinds, agents = Counter[str](), Counter[str]()
-        for one in attributions:
-            about = self._describe_attribution(one)
+        for attribution in attributions:
+            about = self._describe_attribution(attribution)
             key = json.dumps(about)
             if key not in places:
                 places[key] = len(self._about)
                 self._about.append(about)
-            self._runs.append((one.start_line, one.end_line, places[key]))
-            lines = one.end_line - one.start_line + 1
-            kinds[one.kind] += lines
-            if one.agent is not None:
-                agents[one.agent] += lines
+            self._runs.append((attribution.start_line, attribution.end_line, places[key]))
+            lines = attribution.end_line - attribution.start_line + 1
+            kinds[attribution.kind] += lines
+            if attribution.agent is not None:
+                agents[attribution.agent] += lines
         whole = self.total or 1
         self.classes = [LineCount(kind, kinds[kind], kinds[kind] / whole) for kind in CLASSES]
         self.agents = [
-            LineCount(name, n, n / whole) for name, n in sorted(agents.items(), key=lambda one: (-one[1], one))
+            LineCount(name, n, n / whole) for name, n in sorted(agents.items(), key=lambda item: (-item[1], item))
         ]
 
-    def _describe_attribution(self, one: Attribution) -> dict[str, Any]:
+    def _describe_attribution(self, attribution: Attribution) -> dict[str, Any]:
         """What an island says of a stretch, in words that are fit to be shown; nothing where there is nothing."""
         told: dict[str, Any] = {
-            "kind": one.kind,
-            "agent": one.agent,
-            "model": one.model_id,
-            "share": percent(one.share) if one.kind == "mixed" else None,
-            "sure": None if one.tier is None else TIER_WORDS[one.tier - 1],
-            "tier": one.tier,
-            "confidence": None if one.tier is None else f"{one.confidence:.2f}",
-            "grade": one.grade,
-            "call": one.tool_call_id,
-            "reason": one.reason,
-            "searched": _searched(one),
-            "signals": [self._signal(signal) for signal in one.evidence],
-            "claims": [_claim(claim) for claim in one.claims],
-            "commits": list(dict.fromkeys((*one.commits[:1], *one.commits[-1:]))),
-            "session": self._session(one),
+            "kind": attribution.kind,
+            "agent": attribution.agent,
+            "model": attribution.model_id,
+            "share": percent(attribution.share) if attribution.kind == "mixed" else None,
+            "sure": None if attribution.tier is None else TIER_WORDS[attribution.tier - 1],
+            "tier": attribution.tier,
+            "confidence": None if attribution.tier is None else f"{attribution.confidence:.2f}",
+            "grade": attribution.grade,
+            "call": attribution.tool_call_id,
+            "reason": attribution.reason,
+            "searched": _searched(attribution),
+            "signals": [self._signal(signal) for signal in attribution.evidence],
+            "claims": [_claim(claim) for claim in attribution.claims],
+            "commits": list(dict.fromkeys((*attribution.commits[:1], *attribution.commits[-1:]))),
+            "session": self._session(attribution),
         }
         return {name: _clean(value) for name, value in told.items() if value is not None and value != []}
 
@@ -134,10 +134,10 @@ class FileLines:
         """Where a signal stands among those of the file: most are seen again and again."""
         return self._signals.setdefault((seen.name, f"{seen.points:+g}", seen.why), len(self._signals))
 
-    def _session(self, one: Attribution) -> int | None:
-        if one.agent is None or one.session_id is None:
+    def _session(self, attribution: Attribution) -> int | None:
+        if attribution.agent is None or attribution.session_id is None:
             return None
-        pair = (one.agent, one.session_id)
+        pair = (attribution.agent, attribution.session_id)
         if pair not in self.sessions:
             self.sessions.append(pair)
         return self.sessions.index(pair)
@@ -224,12 +224,16 @@ def _line_signs(texts: Sequence[str]) -> int:
     return max(LINE_SIGNS_LEAST, PIECE_SIGNS_MAX // len(texts))
 
 
-def _searched(one: Attribution) -> str | None:
-    if one.searched is None:
+def _searched(attribution: Attribution) -> str | None:
+    if attribution.searched is None:
         return None
-    since = "nothing has been captured here" if one.searched.since is None else f"since {day(one.searched.since)}"
-    records = count(one.searched.records, "record")
-    return f"looked in {records} of this file and {count(one.searched.commits, 'commit')}; {since}"
+    since = (
+        "nothing has been captured here"
+        if attribution.searched.since is None
+        else f"since {day(attribution.searched.since)}"
+    )
+    records = count(attribution.searched.records, "record")
+    return f"looked in {records} of this file and {count(attribution.searched.commits, 'commit')}; {since}"
 
 
 def _claim(claim: CompetingClaim) -> str:

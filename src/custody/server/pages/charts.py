@@ -123,8 +123,8 @@ def legend(series: Sequence[Series]) -> Markup:
     return Markup('<ul class="legend">{}</ul>').format(Markup("").join(rows))
 
 
-def _colour(k: int, one: Series) -> str:
-    return one.colour or f"s{k % SERIES_COLOURS}"
+def _colour(k: int, series: Series) -> str:
+    return series.colour or f"s{k % SERIES_COLOURS}"
 
 
 def _picture(drawn: Sequence[Markup], words: str) -> Markup:

@@ -70,7 +70,7 @@ def data_of(picture: Picture, rows: Sequence[GraphTableRow]) -> dict[str, Any]:
     stretch = LANE_STRETCH if picture.view == "lanes" else 1
     nodes = [_node(f"n{n}", one, stretch) for n, one in enumerate(_raw(picture.nodes))]
     places = {node["id"]: node for node in nodes}
-    known = {one["data"]["id"]: one["data"] for one in _raw(picture.nodes)}
+    known = {value["data"]["id"]: value["data"] for value in _raw(picture.nodes)}
     for edge in _raw(picture.edges):
         start, end = (places[ids[edge["data"][end]]] for end in ("source", "target"))
         if end["x"] > start["x"]:
@@ -160,8 +160,8 @@ def _edge(id_: str, data: Data, ids: Mapping[str, str], places: Data, known: Dat
         "width": data["width"],
         "runs": _name(known[data["source"]], known[data["target"]], data["edge_type"]),
         "seen": [
-            (escape_control_characters(one["execution"], NAME_SIGNS), _at(one["at_ns"]))
-            for one in data.get("evidence", ())
+            (escape_control_characters(text["execution"], NAME_SIGNS), _at(text["at_ns"]))
+            for text in data.get("evidence", ())
         ],
     }
     if places[source]["x"] == places[target]["x"]:

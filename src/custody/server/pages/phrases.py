@@ -6,13 +6,13 @@ DIGEST_SIGNS = 10
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
 
-def count(number: int, one: str, many: str | None = None) -> str:
+def count(number: int, text: str, many: str | None = None) -> str:
     """A number with its noun.
 
     >>> count(1, "line"), count(12_000, "line"), count(2, "entry", "entries")
     ('1 line', '12,000 lines', '2 entries')
     """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {text if number == 1 else many or text + 's'}"
 
 
 def percent(part: float | None) -> str:

@@ -43,7 +43,7 @@ def sessions(desk: Workspace, asked: PageParams) -> PageView:
             "text": text or "",
             "limit": limit,
             "limits": sorted({10, LISTED, LISTED_MAX, limit}),
-            "agents": sorted({one.agent for one in found.items}),
+            "agents": sorted({item.agent for item in found.items}),
             "at_first": after is None,
             "with_words": asked.note is not None,
         },
@@ -54,7 +54,7 @@ def session(desk: Workspace, asked: PageParams) -> PageView:
     """One session."""
     seen = read_session_page(desk, asked.needed("id"), agent=asked.text("agent"), note=asked.note)
     line = seen.report.session
-    sources = [(one, _address(one)) for one in seen.sources]
+    sources = [(source, _address(source)) for source in seen.sources]
     return PageView(
         title=f"Session {digest(line.session)}",
         template="session.html",

@@ -68,7 +68,7 @@ def report_view(desk: Workspace, asked: PageParams) -> PageView:
 
 def _codes(findings: Sequence[CiteFinding]) -> Mapping[str, int]:
     """How many findings have each code."""
-    return dict(sorted(Counter(one.code for one in findings).items()))
+    return dict(sorted(Counter(finding.code for finding in findings).items()))
 
 
 def web_address(url: str | None) -> str | None:

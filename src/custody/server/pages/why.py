@@ -90,14 +90,18 @@ def steps(chain: Sequence[AnyLink]) -> list[ChainBox]:
 def _summary(report: WhyReport) -> str:
     """Whose the line is, in one sentence."""
     (line,) = (link for link in report.chain if isinstance(link, LineLink))
-    one = line.attribution
-    if one.kind == "none":
+    attribution = line.attribution
+    if attribution.kind == "none":
         return "Nothing shows who wrote this line, which never means that a person did."
-    if one.kind == "person":
-        return f"A person wrote this line, who changed what {one.agent} had written."
-    whose = f"{one.agent} wrote" if one.kind == "agent" else f"{one.share:.0%} of this line is what {one.agent} wrote"
-    rest = " this line" if one.kind == "agent" else ""
-    sure = "" if one.tier is None else f": {TIER_WORDS[one.tier - 1]}"
+    if attribution.kind == "person":
+        return f"A person wrote this line, who changed what {attribution.agent} had written."
+    whose = (
+        f"{attribution.agent} wrote"
+        if attribution.kind == "agent"
+        else f"{attribution.share:.0%} of this line is what {attribution.agent} wrote"
+    )
+    rest = " this line" if attribution.kind == "agent" else ""
+    sure = "" if attribution.tier is None else f": {TIER_WORDS[attribution.tier - 1]}"
     return f"{whose}{rest}{sure}."
 
 

@@ -112,7 +112,7 @@ class ActivityTables:
             )
             found.update({RecordRef(StoreId(str(store)), Seq(integer(seq))): None for store, seq in rows})
         records = (self._tables.record(ref) for ref in found)
-        return sorted((one for one in records if one is not None), key=lambda one: (one.entry.at_ns, one.ref))
+        return sorted((record for record in records if record is not None), key=lambda one: (one.entry.at_ns, one.ref))
 
     def _mine(self, agent: AgentName, session: SessionId) -> tuple[str, list[SqlValue]]:
         """What tells the rows of one agent from another's, where two have sessions of the same id."""

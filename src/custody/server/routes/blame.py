@@ -18,7 +18,13 @@ async def blame(call: EndpointCall) -> HttpAnswer:
 
     def ask(desk: Workspace) -> BlameAnswer:
         found = answer_blame(desk, asked, with_text=with_text)
-        read = sorted({f"{one.agent} {one.trace_id}" for one in found.attributions if one.conversation_content})
+        read = sorted(
+            {
+                f"{attribution.agent} {attribution.trace_id}"
+                for attribution in found.attributions
+                if attribution.conversation_content
+            }
+        )
         for name in read:
             call.note_read(f"conversation {name}")
         return found

@@ -51,4 +51,4 @@ def render_pull(report: PullReport) -> str:
 def _about(chain: SharedChain) -> list[str]:
     texts = ", with their texts" if chain.texts else ", without texts"
     what = WHAT[chain.outcome].format(new=chain.new, records=chain.records, texts=texts)
-    return [*(f"{one.code}  {one.what}" for one in chain.findings), f"chain {chain.store}: {what}"]
+    return [*(f"{finding.code}  {finding.what}" for finding in chain.findings), f"chain {chain.store}: {what}"]

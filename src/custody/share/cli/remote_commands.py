@@ -77,7 +77,7 @@ def _token(file: str) -> str:
 
 
 def _render_remotes(report: RemoteReport) -> str:
-    lines = [f"{one.name}  {one.url}" + ("" if one.token else "  (no token)") for one in report.remotes]
+    lines = [f"{remote.name}  {remote.url}" + ("" if remote.token else "  (no token)") for remote in report.remotes]
     return "\n".join(lines or ["no service is named"])
 
 

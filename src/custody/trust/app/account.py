@@ -161,7 +161,9 @@ def _may_land(desk: Workspace, agent: str, standing: TrustStanding, asked: Trust
         audit_share=rules.audit_share,
         review_paths=rules.review_paths[:PATHS_SHOWN],
         review_path_count=len(rules.review_paths),
-        against=tuple(ReviewReasonReport(one.code.value, one.sentence) for one in against_record(trust, rules)),
+        against=tuple(
+            ReviewReasonReport(reason.code.value, reason.sentence) for reason in against_record(trust, rules)
+        ),
     )
 
 

@@ -156,8 +156,8 @@ class _MergeCheck:
                     self._desk, author.agent, id_, self._fields(one, answer), self._asked.now_ns, exact=EXACT
                 )
 
-    def _fields(self, one: AuthorApproval, answer: ApprovalResult) -> dict[str, Json]:
-        change, author = one.case.change, one.case.author
+    def _fields(self, approval: AuthorApproval, answer: ApprovalResult) -> dict[str, Json]:
+        change, author = approval.case.change, approval.case.author
         return {
             "decision": DecisionType.ACCEPTED.value,
             "unreviewed": True,

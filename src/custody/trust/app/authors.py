@@ -61,7 +61,11 @@ def written_each(desk: Workspace, changes: Iterable[tuple[Sequence[Addition], Co
     with open_attribution(desk) as evidence:
         reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
         for additions, commit in changes:
-            told = [one for addition in additions for one in _attribute_addition(reporting, addition, commit)]
+            told = [
+                attribution
+                for addition in additions
+                for attribution in _attribute_addition(reporting, addition, commit)
+            ]
             found = count_lines_by_author(told, operators)
             evidence.save()
             yield found
@@ -82,48 +86,52 @@ class Operators:
         key = (agent, session, claims)
         if key not in self._known:
             seen = session_views(self._store, SessionId(session))
-            views = (one.view for one in seen if claims or not is_claim(one.record, self._chains))
+            views = (view.view for view in seen if claims or not is_claim(view.record, self._chains))
             whole = merge_session(view for view in views if view.agent == agent)
             self._known[key] = None if whole is None else whole.operator
         return self._known[key]
 
 
-def author_of(one: Attribution, operators: Operators) -> ChangeAuthor | None:
+def author_of(attribution: Attribution, operators: Operators) -> ChangeAuthor | None:
     """The agent that wrote some lines; None where it was none, or one that has no name."""
-    if one.kind not in ("agent", "mixed") or one.agent is None:
+    if attribution.kind not in ("agent", "mixed") or attribution.agent is None:
         return None
-    return ChangeAuthor(one.agent, one.model_id, operators.of(one.agent, one.session_id, claims=_is_claimed(one)))
+    return ChangeAuthor(
+        attribution.agent,
+        attribution.model_id,
+        operators.of(attribution.agent, attribution.session_id, claims=_is_claimed(attribution)),
+    )
 
 
 def count_lines_by_author(told: Sequence[Attribution], operators: Operators) -> AuthorLines:
     """The lines of some answers, counted by whose they are."""
-    shown = [one for one in told if not _is_claimed(one)]
+    shown = [attribution for attribution in told if not _is_claimed(attribution)]
     every = _counted(told, operators)
     if len(shown) == len(told):
         return every
     found = _counted(shown, operators)
-    claimed = sum(one.end_line - one.start_line + 1 for one in told if _is_claimed(one))
+    claimed = sum(attribution.end_line - attribution.start_line + 1 for attribution in told if _is_claimed(attribution))
     return replace(found, unknown=found.unknown + claimed, told=every)
 
 
-def _is_claimed(one: Attribution) -> bool:
-    return one.grade == Grade.CLAIMED.value
+def _is_claimed(attribution: Attribution) -> bool:
+    return attribution.grade == Grade.CLAIMED.value
 
 
 def _counted(told: Iterable[Attribution], operators: Operators) -> AuthorLines:
     authors: Counter[ChangeAuthor] = Counter()
     others: Counter[str] = Counter()
     sessions: dict[str, set[str]] = {}
-    for one in told:
-        lines = one.end_line - one.start_line + 1
-        author = author_of(one, operators)
+    for attribution in told:
+        lines = attribution.end_line - attribution.start_line + 1
+        author = author_of(attribution, operators)
         if author is not None:
             authors[author] += lines
             mine = sessions.setdefault(author.agent, set())
-            if one.session_id is not None:
-                mine.add(one.session_id)
+            if attribution.session_id is not None:
+                mine.add(attribution.session_id)
         else:
-            others["person" if one.kind == "person" else "unknown"] += lines
+            others["person" if attribution.kind == "person" else "unknown"] += lines
     by_agent = {agent: tuple(sorted(ids)) for agent, ids in sessions.items()}
     return AuthorLines(dict(authors), others["person"], others["unknown"], by_agent)
 

@@ -52,16 +52,16 @@ def trust_bench(desk: Workspace, path: Path, targets: tuple[float, ...] = ()) ->
     return TrustBenchReport(
         path=str(path),
         decisions=len(read.stream),
-        agents=len({one.case.agent for one in read.stream}),
-        repositories=len({one.case.repository for one in read.stream}),
-        good_share=sum(one.decision is not DecisionType.REJECTED for one in read.stream) / len(read.stream),
-        with_lines=sum(one.case.lines is not None for one in read.stream),
+        agents=len({change.case.agent for change in read.stream}),
+        repositories=len({change.case.repository for change in read.stream}),
+        good_share=sum(change.decision is not DecisionType.REJECTED for change in read.stream) / len(read.stream),
+        with_lines=sum(change.case.lines is not None for change in read.stream),
         damaged=read.damaged,
         damaged_count=read.damaged_count,
         chance_min=rules.bench_chance_min,
         scored=[_figures(one) for one in done.scored],
         later=[_figures(one) for one in done.later],
-        risk=[_risk(one) for one in done.controls],
+        risk=[_risk(control) for control in done.controls],
     )
 
 
@@ -160,29 +160,29 @@ def _first(read: DecisionStream) -> str:
     return f": line {read.damaged[0].line}: {read.damaged[0].what}" if read.damaged else ""
 
 
-def _figures(one: PredictionQuality) -> PredictionFigures:
-    policy = one.policy or PassRate(0.0, None)
+def _figures(quality: PredictionQuality) -> PredictionFigures:
+    policy = quality.policy or PassRate(0.0, None)
     return PredictionFigures(
-        name=one.name,
-        count=one.count,
-        log_loss=one.log_loss,
-        brier=one.brier,
-        auc=one.auc,
-        calibration_error=one.calibration_error,
-        coverage=one.passed.coverage,
-        bad_share=one.passed.bad_share,
-        best_bad_share=one.best.bad_share,
-        policy_coverage=None if one.policy is None else policy.coverage,
+        name=quality.name,
+        count=quality.count,
+        log_loss=quality.log_loss,
+        brier=quality.brier,
+        auc=quality.auc,
+        calibration_error=quality.calibration_error,
+        coverage=quality.passed.coverage,
+        bad_share=quality.passed.bad_share,
+        best_bad_share=quality.best.bad_share,
+        policy_coverage=None if quality.policy is None else policy.coverage,
         policy_bad_share=policy.bad_share,
     )
 
 
-def _risk(one: RiskControl) -> RiskFigures:
+def _risk(control: RiskControl) -> RiskFigures:
     return RiskFigures(
-        target=one.target,
-        realised=one.realised,
-        passed=one.passed,
-        bad=one.bad,
-        coverage=one.coverage,
-        threshold=one.threshold,
+        target=control.target,
+        realised=control.realised,
+        passed=control.passed,
+        bad=control.bad,
+        coverage=control.coverage,
+        threshold=control.threshold,
     )

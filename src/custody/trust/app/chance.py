@@ -160,7 +160,9 @@ def list_counted_decisions(
 
 
 def _pasts(agent: str, seen: Sequence[ObservedView[Decision]], rules: TrustRules, until_ns: int) -> list[PastDecision]:
-    opened = {view.id: view.opened_ns for view in (one.view for one in seen) if view.opened_ns is not None}
+    opened = {
+        view.id: view.opened_ns for view in (observed_view.view for observed_view in seen) if view.opened_ns is not None
+    }
     account = replay(AgentName(agent), entries_from(seen), rules, now_ns=until_ns)
     return list(pasts_of(agent, account, opened))
 

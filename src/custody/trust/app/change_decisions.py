@@ -39,8 +39,8 @@ def agents_decided(store: Store, names: Sequence[CommitSha]) -> set[str]:
 
 def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> KnownDecisions:
     """What was decided about an agent under one of these commits, the oldest review first; overrides count."""
-    seen = [one for one in _look_up_decisions(store, names) if one.view.agent == agent]
-    decided = sorted((one for one in entries_from(seen) if isinstance(one, DecisionEntry)), key=_order)
+    seen = [decision for decision in _look_up_decisions(store, names) if decision.view.agent == agent]
+    decided = sorted((entry for entry in entries_from(seen) if isinstance(entry, DecisionEntry)), key=_order)
     first = [one for one in decided if one.reverts is None]
     about = [f"commit:{name}" for name in names] + [one.id for one in first]
     corrections = sorted(entries_from(_correcting(store, agent, about)), key=_order)
@@ -51,7 +51,7 @@ def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> KnownDe
         reviewed=reviewed,
         stands=override.decision if override is not None else None if reviewed is None else reviewed.decision,
         landing=next((one for one in first if is_unreviewed(one)), None),
-        undone=next((one for one in corrections if isinstance(one, DecisionEntry)), None),
+        undone=next((correction for correction in corrections if isinstance(correction, DecisionEntry)), None),
     )
 
 

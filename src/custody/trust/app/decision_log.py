@@ -146,4 +146,8 @@ def _about(decided: Sequence[DecisionEntry], target: str) -> list[DecisionEntry]
     """The decisions about a commit, named by its first digits; what took one back is not meant."""
     if len(target) < NAME_DIGITS_MIN:
         return []
-    return [one for one in decided if one.reverts is None and one.commit is not None and one.commit.startswith(target)]
+    return [
+        entry
+        for entry in decided
+        if entry.reverts is None and entry.commit is not None and entry.commit.startswith(target)
+    ]

@@ -119,9 +119,9 @@ def entries_of(store: Store, agent: str, until_ns: int | None = None) -> list[En
 
 def entries_from(seen: Sequence[ObservedView[View]]) -> Iterator[Entry]:
     """What views of decisions say, in the terms of trust."""
-    for one in seen:
-        if isinstance(one.view, Decision):
-            yield _entry(one.record, one.view)
+    for view in seen:
+        if isinstance(view.view, Decision):
+            yield _entry(view.record, view.view)
 
 
 def account_of(store: Store, agent: str, asked: TrustQuery, running: CurrentModel | None = None) -> Account:

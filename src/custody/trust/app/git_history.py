@@ -58,8 +58,8 @@ def history(desk: Workspace, rules: TrustRules, since_ns: int, until_ns: int) ->
         plain = [commit for commit in commits if len(commit.parents) <= 1]
     dated = [commit for commit in plain if _moments(commit) is not None]
     desk.progress.start("reading commits", len(dated))
-    changes = [one for one in _changes(desk, dated, rules) if one.said.at_ns <= until_ns]
-    labels = labels_of((one.said for one in changes), rules)
+    changes = [change for change in _changes(desk, dated, rules) if change.said.at_ns <= until_ns]
+    labels = labels_of((change.said for change in changes), rules)
     return CommitDecisions(
         pasts=tuple(_pasts(changes, labels, rules)),
         commits=len(changes),

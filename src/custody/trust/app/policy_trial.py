@@ -60,7 +60,9 @@ def _tier(place: int) -> dict[str, Any]:
 
 def _lines(rules: TrustRules, value: float) -> TrustRules:
     most = round(value)
-    return replace(rules, approve_lines_max=most, tier_lines_max=tuple(min(one, most) for one in rules.tier_lines_max))
+    return replace(
+        rules, approve_lines_max=most, tier_lines_max=tuple(min(number, most) for number in rules.tier_lines_max)
+    )
 
 
 SLIDERS: Mapping[str, Slider] = MappingProxyType(

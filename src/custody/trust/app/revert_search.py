@@ -119,13 +119,13 @@ def _once(every: Sequence[Revert]) -> Iterator[Revert]:
     """Each pair once; what a message names in vain is not told where the diff shows what was meant."""
     shown = {one.by for one in every if one.how is RevertClaim.DIFF}
     seen: set[tuple[CommitSha, CommitSha]] = set()
-    for one in every:
-        if one.target is None:
-            if one.how is RevertClaim.ID or one.by not in shown:
-                yield one
-        elif (one.by, one.target) not in seen:
-            seen.add((one.by, one.target))
-            yield one
+    for revert in every:
+        if revert.target is None:
+            if revert.how is RevertClaim.ID or revert.by not in shown:
+                yield revert
+        elif (revert.by, revert.target) not in seen:
+            seen.add((revert.by, revert.target))
+            yield revert
 
 
 # --- what messages say ------------------------------------------------------------------------------------------------
@@ -177,9 +177,12 @@ def _by_id(by: CommitSha, claim: Claim, history: RevertHistory) -> _NamedTarget:
 
 def _elsewhere(repository: Repository, named: Sequence[_NamedTarget]) -> list[_NamedTarget]:
     """The same; an unknown id that is here on another line of history is told apart from one that is nowhere."""
-    asked = sorted({one.claim.id for one in named if one.claim.id and one.problem is RevertState.UNKNOWN})
+    asked = sorted({target.claim.id for target in named if target.claim.id and target.problem is RevertState.UNKNOWN})
     infos = dict(zip(asked, repository.look_up(asked), strict=True)) if asked else {}
-    return [one if one.claim.id not in infos else replace(one, problem=_problem(infos[one.claim.id])) for one in named]
+    return [
+        target if target.claim.id not in infos else replace(target, problem=_problem(infos[target.claim.id]))
+        for target in named
+    ]
 
 
 def _problem(info: object) -> RevertState:
@@ -188,17 +191,22 @@ def _problem(info: object) -> RevertState:
     return RevertState.ELSEWHERE
 
 
-def _about(history: RevertHistory, one: _NamedTarget, target: CommitSha) -> Revert:
+def _about(history: RevertHistory, named_target: _NamedTarget, target: CommitSha) -> Revert:
     """A claim about a commit that is there; of a merge the named parent has to be one of its own."""
     found = Revert(
-        by=one.by, how=one.how, state=RevertState.GONE, said=one.claim.name, target=target, partly=one.claim.partly
+        by=named_target.by,
+        how=named_target.how,
+        state=RevertState.GONE,
+        said=named_target.claim.name,
+        target=target,
+        partly=named_target.claim.partly,
     )
     parents = history.commits[target].parents
     if target in history.cuts:
         return replace(found, state=RevertState.UNSEEN)
-    if one.claim.mainline is None:
+    if named_target.claim.mainline is None:
         return replace(found, parent=next(iter(parents), None))
-    stayed = [parent for parent in parents if parent.startswith(one.claim.mainline)]
+    stayed = [parent for parent in parents if parent.startswith(named_target.claim.mainline)]
     return replace(found, parent=stayed[0]) if stayed else replace(found, state=RevertState.UNKNOWN, target=None)
 
 
@@ -216,16 +224,16 @@ def _judged(desk: Workspace, history: RevertHistory, claimed: Sequence[Revert], 
     return [_state(one, undone[place], rules) if place in undone else one for place, one in enumerate(claimed)]
 
 
-def _state(one: Revert, undone: Undone, rules: TrustRules) -> Revert:
+def _state(revert: Revert, undone: Undone, rules: TrustRules) -> Revert:
     state = _TAKEN[undone.how_much(rules)]
-    if state is RevertState.WHOLE and one.partly:
+    if state is RevertState.WHOLE and revert.partly:
         state = RevertState.PARTIAL  # whoever wrote it knows best that it was not all
-    return replace(one, undone=undone, state=state)
+    return replace(revert, undone=undone, state=state)
 
 
 def _silent(desk: Workspace, history: RevertHistory, told: Sequence[Revert], rules: TrustRules) -> Iterator[Revert]:
     """Commits whose diff is an earlier one's backwards, of those that do not say so themselves."""
-    shown = {one.by for one in told if one.state in (RevertState.WHOLE, RevertState.PARTIAL)}
+    shown = {revert.by for revert in told if revert.state in (RevertState.WHOLE, RevertState.PARTIAL)}
     asked = history.asked - shown
     first = max((history.commits[sha].place for sha in asked), default=-1)
     near = [past for past in history.commits.values() if past.place <= first + rules.revert_window_commits]
@@ -248,24 +256,24 @@ def _is_near(earlier: PastCommit, later: PastCommit, rules: TrustRules) -> bool:
 def _settled(every: Sequence[Revert], history: RevertHistory) -> Iterator[Revert]:
     """The same after it was looked at what became of each: a revert that was taken back is none, and so on."""
     by_target: dict[CommitSha, list[Revert]] = {}
-    for one in every:
-        if one.target is not None and one.state is RevertState.WHOLE:
-            by_target.setdefault(one.target, []).append(one)
+    for revert in every:
+        if revert.target is not None and revert.state is RevertState.WHOLE:
+            by_target.setdefault(revert.target, []).append(revert)
     standing: dict[CommitSha, CommitSha | None] = {}
     # What takes back is always the later one, so the newest are settled first.
-    for one in reversed(every):
-        if one.state is RevertState.WHOLE:
-            again = [later.by for later in by_target.get(one.by, ()) if standing.get(later.by) is None]
-            standing[one.by] = again[0] if again else None
+    for revert in reversed(every):
+        if revert.state is RevertState.WHOLE:
+            again = [later.by for later in by_target.get(revert.by, ()) if standing.get(later.by) is None]
+            standing[revert.by] = again[0] if again else None
     return (_became(one, standing, history) for one in every)
 
 
-def _became(one: Revert, standing: Mapping[CommitSha, CommitSha | None], history: RevertHistory) -> Revert:
-    if one.state is not RevertState.WHOLE or one.target is None:
-        return one
-    if (by := standing.get(one.by)) is not None:
-        return replace(one, state=RevertState.CANCELLED, cancelled_by=by)
-    return replace(one, state=RevertState.UNLANDED) if _in_one_change(history, one.by, one.target) else one
+def _became(revert: Revert, standing: Mapping[CommitSha, CommitSha | None], history: RevertHistory) -> Revert:
+    if revert.state is not RevertState.WHOLE or revert.target is None:
+        return revert
+    if (by := standing.get(revert.by)) is not None:
+        return replace(revert, state=RevertState.CANCELLED, cancelled_by=by)
+    return replace(revert, state=RevertState.UNLANDED) if _in_one_change(history, revert.by, revert.target) else revert
 
 
 def _in_one_change(history: RevertHistory, by: CommitSha, target: CommitSha) -> bool:

@@ -66,22 +66,22 @@ def _written(desk: Workspace, subjects: Sequence[OutcomeSubject]) -> Iterator[Au
     return iter(found)
 
 
-def _report_revert(one: Revert, reverts: Reverts, outcomes: Sequence[AgentOutcome]) -> RevertReport:
-    by = reverts.history.commits[one.by]
-    target = None if one.target is None else reverts.history.commits[one.target]
+def _report_revert(revert: Revert, reverts: Reverts, outcomes: Sequence[AgentOutcome]) -> RevertReport:
+    by = reverts.history.commits[revert.by]
+    target = None if revert.target is None else reverts.history.commits[revert.target]
     return RevertReport(
-        by=one.by,
+        by=revert.by,
         subject=by.subject[:SUBJECT_SIGNS_MAX],
         at=None if by.at_seconds is None else text_from(by.at_seconds * NS),
-        target=one.target,
+        target=revert.target,
         target_subject=None if target is None else target.subject[:SUBJECT_SIGNS_MAX],
-        base=one.parent,
-        how=one.how.value,
-        state=one.state.value,
-        said=one.said,
-        changed=one.undone.changed,
-        left=one.undone.left,
-        undone=one.undone.taken,
-        cancelled_by=one.cancelled_by,
-        outcomes=list(outcomes) if one.state is RevertState.WHOLE else [],
+        base=revert.parent,
+        how=revert.how.value,
+        state=revert.state.value,
+        said=revert.said,
+        changed=revert.undone.changed,
+        left=revert.undone.left,
+        undone=revert.undone.taken,
+        cancelled_by=revert.cancelled_by,
+        outcomes=list(outcomes) if revert.state is RevertState.WHOLE else [],
     )

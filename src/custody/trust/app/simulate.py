@@ -192,7 +192,7 @@ def _landing(tally: PolicyTally) -> MergeShare:
 
 def _examples(simulated: Mapping[str, SimulationResult]) -> Iterator[SimulatedExample]:
     """Changes worth looking at: the largest bad ones that would land, then those about which the policies differ."""
-    rows = list(zip(*(one.judged for one in simulated.values()), strict=True))
+    rows = list(zip(*(result.judged for result in simulated.values()), strict=True))
     bad = [row for row in rows if row[0].bad and any(one.approved for one in row)]
     differing = [row for row in rows if not row[0].bad and len({one.approved for one in row}) > 1]
     for chosen, why in ((bad, "lands and was bad"), (differing, "the policies differ")):

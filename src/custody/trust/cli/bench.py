@@ -43,8 +43,8 @@ def command(ctx: click.Context, file: Path, *, targets: tuple[float, ...], as_js
 
 
 def _render_bench(report: TrustBenchReport) -> Iterator[str]:
-    for one in report.damaged[:SHOWN_MAX]:
-        yield f"line {one.line:,} was passed over: {one.what}"
+    for line in report.damaged[:SHOWN_MAX]:
+        yield f"line {line.line:,} was passed over: {line.what}"
     if report.damaged_count > SHOWN_MAX:
         yield f"… and {report.damaged_count - SHOWN_MAX:,} more lines"
     yield (
@@ -54,22 +54,22 @@ def _render_bench(report: TrustBenchReport) -> Iterator[str]:
     for title, figures in (("all but the first part", report.scored), ("the second half", report.later)):
         if figures:
             yield f"{title}: {figures[0].count:,} prediction(s)"
-            yield from _table([HEADER, *(_row(one) for one in figures)])
+            yield from _table([HEADER, *(_row(figure) for figure in figures)])
     yield f"'passes' is what has a chance from {report.chance_min:g} on, 'bad' the share of it that was rejected"
     yield from (_render_policy(one) for one in report.scored if one.policy_coverage is not None)
-    yield from (_render_risk(one) for one in report.risk)
+    yield from (_render_risk(risk_figures) for risk_figures in report.risk)
 
 
-def _row(one: PredictionFigures) -> tuple[str, ...]:
+def _row(figures: PredictionFigures) -> tuple[str, ...]:
     return (
-        one.name,
-        f"{one.log_loss:.4f}",
-        f"{one.brier:.4f}",
-        _share(one.auc, ".4f"),
-        f"{one.calibration_error:.4f}",
-        f"{one.coverage:.1%}",
-        _share(one.bad_share),
-        _share(one.best_bad_share),
+        figures.name,
+        f"{figures.log_loss:.4f}",
+        f"{figures.brier:.4f}",
+        _share(figures.auc, ".4f"),
+        f"{figures.calibration_error:.4f}",
+        f"{figures.coverage:.1%}",
+        _share(figures.bad_share),
+        _share(figures.best_bad_share),
     )
 
 
@@ -80,16 +80,17 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield f"  {name:<{widths[0]}}  {'  '.join(aligned)}"
 
 
-def _render_policy(one: PredictionFigures) -> str:
-    bad = _share(one.policy_bad_share)
-    return f"by the document's own limits, {one.name}: passes {one.policy_coverage or 0.0:.1%}, bad {bad}"
+def _render_policy(figures: PredictionFigures) -> str:
+    bad = _share(figures.policy_bad_share)
+    return f"by the document's own limits, {figures.name}: passes {figures.policy_coverage or 0.0:.1%}, bad {bad}"
 
 
-def _render_risk(one: RiskFigures) -> str:
-    now = "nothing may pass now" if one.threshold is None else f"now from a lower bound of {one.threshold:g} on"
+def _render_risk(figures: RiskFigures) -> str:
+    now = "nothing may pass now" if figures.threshold is None else f"now from a lower bound of {figures.threshold:g} on"
     return (
-        f"risk control, target {one.target:.1%}: {one.bad:,} of {one.passed:,} bad = {_share(one.realised, '.2%')},"
-        f" coverage {one.coverage:.1%}; {now}"
+        f"risk control, target {figures.target:.1%}:"
+        f" {figures.bad:,} of {figures.passed:,} bad = {_share(figures.realised, '.2%')},"
+        f" coverage {figures.coverage:.1%}; {now}"
     )
 
 

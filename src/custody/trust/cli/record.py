@@ -152,14 +152,14 @@ def render_record(report: TrustRecordReport) -> Iterator[str]:
     yield f"{report.standing.agent}: {standing_line(report.standing)}"
 
 
-def render_agent_outcome(one: AgentOutcome) -> Iterator[str]:
+def render_agent_outcome(outcome: AgentOutcome) -> Iterator[str]:
     """What an outcome means for one agent."""
-    if one.taken is None:
-        yield f"{one.agent}: nothing new: {one.note}"
+    if outcome.taken is None:
+        yield f"{outcome.agent}: nothing new: {outcome.note}"
         return
-    yield f"{one.agent}: {one.state} as {one.taken.record}"
-    yield f"  {step_line(one.taken)}"
-    yield f"  {standing_line(one.standing)}"
+    yield f"{outcome.agent}: {outcome.state} as {outcome.taken.record}"
+    yield f"  {step_line(outcome.taken)}"
+    yield f"  {standing_line(outcome.standing)}"
 
 
 def _render_outcome(report: TrustOutcomeReport) -> Iterator[str]:
@@ -168,8 +168,8 @@ def _render_outcome(report: TrustOutcomeReport) -> Iterator[str]:
     yield f"{report.told} {report.change[:SHORT_DIGITS]}: {counted}"
     if not report.agents:
         yield "no agent's line is found in it, so nothing is recorded about one"
-    for one in report.agents:
-        yield from render_agent_outcome(one)
+    for agent in report.agents:
+        yield from render_agent_outcome(agent)
     for label in report.labels:
         yield f"duplicates: {label.answer} to {label.other[:SHORT_DIGITS]}, recorded as {label.record}"
 

@@ -66,13 +66,13 @@ def _render_reverts(report: TrustRevertsReport) -> Iterator[str]:
         yield f"{report.recorded:,} decision(s) recorded"
 
 
-def _render_revert(one: RevertReport) -> Iterator[str]:
-    named = one.said or "" if one.target is None else _commit(one.target, one.target_subject or "")
-    share = f" ({one.undone} of {one.left} line(s))" if one.state == "partial" else ""
-    by = f" (by {one.cancelled_by[:SHORT_DIGITS]})" if one.cancelled_by else ""
-    silent = " without a word" if one.how == "diff" else ""
-    yield f"{_commit(one.by, one.subject)} {STATES[one.state]} {named}{share}{by}{silent}"
-    for outcome in one.outcomes:
+def _render_revert(report: RevertReport) -> Iterator[str]:
+    named = report.said or "" if report.target is None else _commit(report.target, report.target_subject or "")
+    share = f" ({report.undone} of {report.left} line(s))" if report.state == "partial" else ""
+    by = f" (by {report.cancelled_by[:SHORT_DIGITS]})" if report.cancelled_by else ""
+    silent = " without a word" if report.how == "diff" else ""
+    yield f"{_commit(report.by, report.subject)} {STATES[report.state]} {named}{share}{by}{silent}"
+    for outcome in report.outcomes:
         yield from (f"  {line}" for line in render_agent_outcome(outcome))
 
 

@@ -73,7 +73,7 @@ def _render_simulation(report: TrustSimulateReport) -> Iterator[str]:
         )
     for policy in report.policies:
         yield from _render_policy(policy)
-    yield from (_render_example(one) for one in report.examples[:EXAMPLES_MAX])
+    yield from (_render_example(example) for example in report.examples[:EXAMPLES_MAX])
     if report.example_count > EXAMPLES_MAX:
         yield f"… and {report.example_count - EXAMPLES_MAX:,} more: --json has {len(report.examples)}"
 
@@ -84,8 +84,8 @@ def _render_policy(policy: SimulatedPolicy) -> Iterator[str]:
     yield f"  with risk control: {_render_merge_share(policy.controlled)}"
     if policy.reasons:
         yield "  against the others: " + ", ".join(f"{code} {count:,}" for code, count in policy.reasons.items())
-    for one in policy.agents[:AGENTS_MAX]:
-        yield f"  {one.agent}: {_render_merge_share(one.landing)}"
+    for agent in policy.agents[:AGENTS_MAX]:
+        yield f"  {agent.agent}: {_render_merge_share(agent.landing)}"
     if len(policy.agents) > AGENTS_MAX:
         yield f"  … and {len(policy.agents) - AGENTS_MAX:,} more agents"
 
@@ -98,9 +98,10 @@ def _render_merge_share(landing: MergeShare) -> str:
     )
 
 
-def _render_example(one: SimulatedExample) -> str:
-    said = "; ".join(f"{name}: {', '.join(codes) or 'lands'}" for name, codes in one.reasons.items())
+def _render_example(example: SimulatedExample) -> str:
+    said = "; ".join(f"{name}: {', '.join(codes) or 'lands'}" for name, codes in example.reasons.items())
     return (
-        f"{one.why}: {one.id[:SHORT_DIGITS]} of {one.agent}, {one.opened[:DAY_SIGNS]}, {one.lines:,} line(s),"
-        f" {one.outcome}, score {one.score:.3f}, chance {one.chance:.3f} (at least {one.low:.3f}); {said}"
+        f"{example.why}: {example.id[:SHORT_DIGITS]} of {example.agent}, {example.opened[:DAY_SIGNS]},"
+        f" {example.lines:,} line(s), {example.outcome}, score {example.score:.3f},"
+        f" chance {example.chance:.3f} (at least {example.low:.3f}); {said}"
     )

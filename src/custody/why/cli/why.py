@@ -141,9 +141,9 @@ def _change(link: ChangeLink) -> Iterator[str]:
         yield f"{name}: nobody looked whether it is there twice ('custody dupes check {link.head[:COMMIT_DIGITS]}')"
         return
     yield f"{name} is like"
-    for one in link.likes:
-        how = ", ".join((one.says, *one.relations))
-        yield f"  {one.head[:COMMIT_DIGITS]}  {how}  {_short(one.title, SUBJECT_WIDTH)}"
+    for like in link.likes:
+        how = ", ".join((like.says, *like.relations))
+        yield f"  {like.head[:COMMIT_DIGITS]}  {how}  {_short(like.title, SUBJECT_WIDTH)}"
 
 
 def _sources(link: SourcesLink) -> Iterator[str]:
@@ -156,29 +156,33 @@ def _sources(link: SourcesLink) -> Iterator[str]:
         yield f"  and {link.more:,} more, read before those"
 
 
-def _source(one: SourceLine) -> str:
-    name = "" if one.id is None else f"{one.id} "
-    title = "" if not one.title else f"  {_short(one.title, SUBJECT_WIDTH)}"
-    return f"  {name}{one.locator}  {one.reading}, {_moment(one.at)}{title}"
+def _source(line: SourceLine) -> str:
+    name = "" if line.id is None else f"{line.id} "
+    title = "" if not line.title else f"  {_short(line.title, SUBJECT_WIDTH)}"
+    return f"  {name}{line.locator}  {line.reading}, {_moment(line.at)}{title}"
 
 
 def _line(link: LineLink) -> Iterator[str]:
-    one = link.attribution
-    mark = MARKS[one.kind] + ("" if one.tier is None else str(one.tier))
+    attribution = link.attribution
+    mark = MARKS[attribution.kind] + ("" if attribution.tier is None else str(attribution.tier))
     yield f"{link.path}:{link.line}  {mark}  {link.text.strip()}".rstrip()
-    if one.kind == "none":
+    if attribution.kind == "none":
         yield "no evidence, which never means that a person wrote it"
         return
-    if one.kind == "person":
-        yield f"a person's, who changed what {one.agent} had written"
+    if attribution.kind == "person":
+        yield f"a person's, who changed what {attribution.agent} had written"
         return
-    whose = "an agent's" if one.kind == "agent" else f"{one.share:.0%} of it an agent's"
-    sure = "" if one.tier is None else f": {TIERS[one.tier - 1]} ({one.confidence}), {one.grade}"
+    whose = "an agent's" if attribution.kind == "agent" else f"{attribution.share:.0%} of it an agent's"
+    sure = (
+        ""
+        if attribution.tier is None
+        else f": {TIERS[attribution.tier - 1]} ({attribution.confidence}), {attribution.grade}"
+    )
     yield f"{whose}{sure}"
 
 
-def _signals(one: Attribution, *, verbose: bool) -> Iterator[str]:
-    for signal in one.evidence if verbose else ():
+def _signals(attribution: Attribution, *, verbose: bool) -> Iterator[str]:
+    for signal in attribution.evidence if verbose else ():
         yield f"  {signal.name} +{signal.points:g}: {signal.why}"
         yield from (f"    record {record}" for record in signal.records)
 

@@ -234,7 +234,7 @@ def _texts(content: object) -> str | None:
     if isinstance(content, str):
         return content
     texts = [get_string(fields(item).get("text")) for item in items(content)]
-    known = [one for one in texts if one is not None]
+    known = [text for text in texts if text is not None]
     return "\n".join(known) if known else None
 
 

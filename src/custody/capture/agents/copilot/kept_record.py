@@ -35,7 +35,7 @@ class SessionHeader:
     def folder_of(self, name: str) -> str | None:
         """The folder in which a file was named: where the agent worked, else the one of those open that it lies in."""
         return self.cwd or next(
-            (one for one in self.folders if is_below(normalize_slashes(name), normalize_slashes(one))), None
+            (folder for folder in self.folders if is_below(normalize_slashes(name), normalize_slashes(folder))), None
         )
 
     def opens(self, spoken: str | None) -> Literal["session", "model"] | None:

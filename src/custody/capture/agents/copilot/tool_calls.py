@@ -134,7 +134,9 @@ def _opened(use: ToolUse, answer: ToolOutput, folder: str | None) -> Iterator[So
 
 def names_of(tool: str, given: Fields, answer: ToolOutput) -> list[str]:
     """The files that a call changed, as it wrote them."""
-    found = [] if answer.failed and tool not in SHELLS else [n for one in changes_by(tool, given) for n in one.names]
+    found = (
+        [] if answer.failed and tool not in SHELLS else [n for change in changes_by(tool, given) for n in change.names]
+    )
     if tool in SHELLS:
         found += [write.path for write in find_written_files(get_string(given.get("command")), answer)]
     return list(dict.fromkeys(found))

@@ -126,7 +126,7 @@ def _by_workspace(user: Path, roots: set[str]) -> set[str]:
                 )
                 for row in workspace.rows(listed):
                     said = fields(json_in(get_string(row.values.get("value")) or ""))
-                    found |= {str(fields(one).get("composerId")) for one in items(said.get("allComposers"))}
+                    found |= {str(fields(item).get("composerId")) for item in items(said.get("allComposers"))}
         except OSError:
             continue  # a workspace's own list is only one way to know
     return found
@@ -183,9 +183,9 @@ def _read_conversation_info(key: str, said: Fields) -> ConversationInfo:
     above = fields(said.get("subagentInfo"))
     place = fields(said.get("workspaceIdentifier"))
     uri = fields(place.get("uri"))
-    tracked = [fields(one).get("repoPath") for one in items(said.get("trackedGitRepos"))]
+    tracked = [fields(item).get("repoPath") for item in items(said.get("trackedGitRepos"))]
     folders = (uri.get("fsPath"), uri.get("path"), uri.get("external"), place.get("fsPath"), *tracked)
-    headers = [fields(one).get("bubbleId") for one in items(said.get("fullConversationHeadersOnly"))]
+    headers = [fields(item).get("bubbleId") for item in items(said.get("fullConversationHeadersOnly"))]
     version = said.get("_v")
     return ConversationInfo(
         id=key.removeprefix(COMPOSER),
@@ -208,8 +208,10 @@ def _bubbles(database: Database, kept: ConversationInfo, number: Iterator[int]) 
     known = set(there)
     order = [name for name in dict.fromkeys(kept.bubbles) if name in known]
     for name in (*order, *(name for name in there if name not in set(order))):
-        one = RowSelection(table=TABLE, columns=("key", "value"), where="key = ?", values=(start + name,), key="key")
-        for row in database.rows(one):
+        selection = RowSelection(
+            table=TABLE, columns=("key", "value"), where="key = ?", values=(start + name,), key="key"
+        )
+        for row in database.rows(selection):
             yield _bubble(database, name, row, next(number))
     for said in kept.inline:
         own = get_string(said.get("bubbleId"))
@@ -242,8 +244,8 @@ def _contents(database: Database, bubble: Fields) -> dict[str, Json]:
         key = get_string(result.get(f"{name}ContentId"))
         if key is None or not key.startswith(CONTENT):
             continue
-        one = RowSelection(table=TABLE, columns=("key", "value"), where="key = ?", values=(key,), key="key")
-        for row in database.rows(one):
+        selection = RowSelection(table=TABLE, columns=("key", "value"), where="key = ?", values=(key,), key="key")
+        for row in database.rows(selection):
             found[name] = get_string(row.values.get("value"))
     return found
 

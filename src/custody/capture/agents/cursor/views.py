@@ -32,7 +32,7 @@ def views_of(event: TranscriptEvent) -> tuple[View, ...]:
 def calls_in(payload: Fields) -> list[Fields]:
     """The calls of a row or a line, as they were kept."""
     made = fields(payload.get("toolFormerData"))
-    return [made] if made else [fields(one) for one in items(payload.get("calls"))]
+    return [made] if made else [fields(item) for item in items(payload.get("calls"))]
 
 
 def read_cursor_call(payload: Fields, call: Fields) -> CursorCall:

@@ -108,8 +108,8 @@ def place_edit(before: str, piece: str, after: str) -> str:
     return "\n".join((*first, *said, *last))
 
 
-def _same(one: list[str], other: list[str]) -> int:
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+def _same(group: list[str], other: list[str]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(group, other, strict=False)))
 
 
 def _overlap(before: list[str], piece: list[str]) -> int:

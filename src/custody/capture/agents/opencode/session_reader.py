@@ -241,7 +241,7 @@ class SessionReadState:
 def part_of(said: Fields) -> dict[str, Json]:
     """A call as it stands in a message since 2.0, in the shape that its part had before."""
     state, time = fields(said.get("state")), fields(said.get("time"))
-    texts = [get_string(fields(one).get("text")) for one in items(state.get("content"))]
+    texts = [get_string(fields(item).get("text")) for item in items(state.get("content"))]
     error = state.get("error")
     told: dict[str, Json] = {
         "status": state.get("status"),

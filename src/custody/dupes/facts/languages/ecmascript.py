@@ -245,7 +245,8 @@ def facts(walk: SyntaxWalk, root: "Node") -> Facts:
     del root
     names = {*walk.local_names, "default"}
     declared = tuple(
-        Declaration(one.name, one.kind, one.lines, one.name.partition(".")[0] in names) for one in walk.declared
+        Declaration(declaration.name, declaration.kind, declaration.lines, declaration.name.partition(".")[0] in names)
+        for declaration in walk.declared
     )
     where = {one.name: one.lines for one in reversed(declared)}
     exports = tuple(

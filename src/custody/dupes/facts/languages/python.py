@@ -82,11 +82,15 @@ def _assert(walk: SyntaxWalk, node: "Node") -> None:
 def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
     listed = _top_level(walk, root)
     walk.suites = with_tests(walk.suites, walk.tests)
-    public = {one.name for one in walk.declared if "." not in one.name and not one.name.startswith("_")}
+    public = {
+        declaration.name
+        for declaration in walk.declared
+        if "." not in declaration.name and not declaration.name.startswith("_")
+    }
     names = public if listed is None else {name for name, _ in listed}
     declared = tuple(
-        Declaration(one.name, one.kind, one.lines, one.name.partition(".")[0] in names)
-        for one in sorted(walk.declared, key=lambda one: one.lines)
+        Declaration(declaration.name, declaration.kind, declaration.lines, declaration.name.partition(".")[0] in names)
+        for declaration in sorted(walk.declared, key=lambda one: one.lines)
     )
     where: dict[str, Lines] = {}
     for one in declared:
