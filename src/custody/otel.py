@@ -147,9 +147,9 @@ class CustodySpanProcessor(SpanProcessor):
 
 def _work(processor: "weakref.ref[CustodySpanProcessor]") -> None:
     """Write what ends until all is over; a processor that nobody holds any more is let go."""
-    while (one := processor()) is not None and one._pause():  # noqa: SLF001 - the other half of the same class
-        one.force_flush()
-        del one
+    while (owner := processor()) is not None and owner._pause():  # noqa: SLF001 - the other half of the same class
+        owner.force_flush()
+        del owner
 
 
 def _call(again: Any) -> None:
@@ -187,5 +187,5 @@ def _value(value: object) -> OtlpValue:
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _value(one) for key, one in value.items()}
-    return [_value(one) for one in value] if isinstance(value, Sequence) else str(value)
+        return {str(key): _value(member) for key, member in value.items()}
+    return [_value(member) for member in value] if isinstance(value, Sequence) else str(value)

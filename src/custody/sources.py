@@ -44,8 +44,8 @@ class _Repository:
     )
 
     async def iter_all(self) -> AsyncIterator[tuple[SourceIdentity, ResearchSource]]:
-        for one in await _make_async(SourceRegistry.all)(self):
-            yield one
+        for pair in await _make_async(SourceRegistry.all)(self):
+            yield pair
 
     async def iter_sources(self) -> AsyncIterator[ResearchSource]:
         async for _, source in self.iter_all():

@@ -49,7 +49,7 @@ def assembled(
     ``UnknownSource``.
     """
     shown = tuple(_found(finding, known) for finding in findings)
-    by_id = {one.finding_id: one for one in shown}
+    by_id = {finding.finding_id: finding for finding in shown}
     results = ResearchResults(
         findings=shown,
         clusters=tuple(_renamed(_filled(cluster, by_id), known) for cluster in clusters),

@@ -60,13 +60,13 @@ def audit(data: bytes, rules: CiteRules) -> Audit:
 def audit_of(subject: AuditSubject, rules: CiteRules, more: Iterable[CheckFinding] = ()) -> Audit:
     """The same for a report that was read already, with what other checks found."""
     coverage = coverage_of(subject, rules)
-    found = [text for check in CHECKS.values() for text in check(subject, rules)]
-    found += [*_uncovered(subject, coverage, rules), *more]
-    found.sort(key=lambda one: (one.at, _ORDER[one.code], one.message))
+    check_findings = [text for check in CHECKS.values() for text in check(subject, rules)]
+    check_findings += [*_uncovered(subject, coverage, rules), *more]
+    check_findings.sort(key=lambda check_finding: (check_finding.at, _ORDER[check_finding.code], check_finding.message))
     findings = []
-    for one in found:
-        line, column = subject.layout.place(one.at)
-        findings.append(Finding(one.code, line, column, one.message))
+    for check_finding in check_findings:
+        line, column = subject.layout.place(check_finding.at)
+        findings.append(Finding(check_finding.code, line, column, check_finding.message))
     return Audit(tuple(findings), coverage, len(subject.markers), len(subject.listing.entries))
 
 

@@ -135,12 +135,15 @@ def key_sentences(text: str, rules: CiteRules) -> list[str]:
     >>> key_sentences(said, CiteRules(brief_sentences=2))
     ['Caches store answers.', 'Shared caches store answers for many.']
     """
-    found = list(dict.fromkeys(_sentences(text)))
-    terms = [frozenset(terms_of(sentence)) for sentence in found]
-    common = Counter(term for one in terms for term in one)
-    weights = [sum(common[term] for term in one) / len(one) if one else 0.0 for one in terms]
-    best = sorted(range(len(found)), key=lambda at: (-weights[at], at))[: rules.brief_sentences]
-    return [_cut(found[at], rules.brief_sentence_signs) for at in sorted(best)]
+    sentences = list(dict.fromkeys(_sentences(text)))
+    terms = [frozenset(terms_of(sentence)) for sentence in sentences]
+    common = Counter(term for sentence_terms in terms for term in sentence_terms)
+    weights = [
+        sum(common[term] for term in sentence_terms) / len(sentence_terms) if sentence_terms else 0.0
+        for sentence_terms in terms
+    ]
+    best = sorted(range(len(sentences)), key=lambda at: (-weights[at], at))[: rules.brief_sentences]
+    return [_cut(sentences[at], rules.brief_sentence_signs) for at in sorted(best)]
 
 
 def _full(source: ResearchSource, text: str | None, _rules: CiteRules) -> Iterator[str]:
@@ -201,7 +204,11 @@ def _sentences(text: str) -> Iterator[str]:
         for paragraph in _PARAGRAPH.split(passage):
             # The splitter reads UTF-8, in which half of a pair has no place.
             words = " ".join(paragraph.split()).encode("utf-8", "replace")
-            yield from (one.strip() for one in sentencex.segment(language_of(words), words.decode()) if one.strip())
+            yield from (
+                sentence.strip()
+                for sentence in sentencex.segment(language_of(words), words.decode())
+                if sentence.strip()
+            )
 
 
 def _cut(sentence: str, signs: int) -> str:

@@ -114,33 +114,33 @@ class _Builder:
             text=text,
             tokens=self._count(text),
             budget=self._budget,
-            full_tokens=sum(self._cost(one, Level.FULL) for one in self._by_id),
-            levels={one: self._levels[one] for one in self._by_id if one in self._levels},
-            left_out=tuple(one for one in self._by_id if one not in self._levels),
-            without_text=tuple(one.source_id for one in self._by_id.values() if one.text is None),
+            full_tokens=sum(self._cost(source_id, Level.FULL) for source_id in self._by_id),
+            levels={source_id: self._levels[source_id] for source_id in self._by_id if source_id in self._levels},
+            left_out=tuple(source_id for source_id in self._by_id if source_id not in self._levels),
+            without_text=tuple(candidate.source_id for candidate in self._by_id.values() if candidate.text is None),
             standings=tuple(self._standings),
         )
 
     def _keep_held(self) -> bool:
         """Keep the levels of before and give new sources the best that fits; False if that cannot be."""
-        if not self._held or not all(one in self._by_id for one in self._held):
+        if not self._held or not all(source_id in self._by_id for source_id in self._held):
             return False
         self._begin({**dict.fromkeys(self._order, Level.ID), **self._held})
         if self._spare < 0:
             return False
-        for one in self._order:
-            if one not in self._held:
-                self._raise(one, Level.LISTED)
-                self._show_text(one, may_be_full=True)
+        for source_id in self._order:
+            if source_id not in self._held:
+                self._raise(source_id, Level.LISTED)
+                self._show_text(source_id, may_be_full=True)
         return True
 
     def _plan(self) -> None:
         self._list_by_id()
         listed = list(self._levels)
-        for one in listed:
-            self._raise(one, Level.LISTED)
-        for place, one in enumerate(listed):
-            if not self._show_text(one, may_be_full=place < self._rules.recent_sources):
+        for source_id in listed:
+            self._raise(source_id, Level.LISTED)
+        for place, source_id in enumerate(listed):
+            if not self._show_text(source_id, may_be_full=place < self._rules.recent_sources):
                 break
 
     def _list_by_id(self) -> None:
@@ -149,17 +149,17 @@ class _Builder:
         if self._spare >= 0:
             return
         self._begin({})
-        for one in self._order:
-            cost = self._cost(one, Level.ID)
+        for source_id in self._order:
+            cost = self._cost(source_id, Level.ID)
             if cost > self._spare:
                 break
-            self._levels[one] = Level.ID
+            self._levels[source_id] = Level.ID
             self._spare -= cost
 
     def _begin(self, levels: dict[SourceID, Level]) -> None:
         fixed = self._count(HEAD) + self._count(self._tail(len(self._order) - len(levels)))
         self._levels = levels
-        self._spare = self._budget - fixed - sum(self._cost(one, level) for one, level in levels.items())
+        self._spare = self._budget - fixed - sum(self._cost(source_id, level) for source_id, level in levels.items())
 
     def _show_text(self, source_id: SourceID, *, may_be_full: bool) -> bool:
         """Step 3 for one source; False when not even its key sentences fit."""
@@ -183,7 +183,7 @@ class _Builder:
     def _shrink(self) -> None:
         """Whatever the count says of parts, the whole stays within the budget: the lowest lose their levels first."""
         while (taken := self._count(self._text())) > self._budget:
-            lowest = next((one for one in reversed(self._order) if one in self._levels), None)
+            lowest = next((source_id for source_id in reversed(self._order) if source_id in self._levels), None)
             if lowest is None:
                 raise InputError(
                     f"a budget of {self._budget:,} tokens holds no context",
@@ -204,7 +204,9 @@ class _Builder:
         return self._made[source_id, level]
 
     def _text(self) -> str:
-        shown = (self._lines(one, self._levels[one])[0] for one in self._by_id if one in self._levels)
+        shown = (
+            self._lines(source_id, self._levels[source_id])[0] for source_id in self._by_id if source_id in self._levels
+        )
         return HEAD + "".join(shown) + self._tail(len(self._order) - len(self._levels))
 
     def _tail(self, left_out: int) -> str:

@@ -90,22 +90,22 @@ def findings_context(findings: Iterable[HierarchicalFinding]) -> str:
 def missing_citations_reminder(audit: Audit, draft: str = "") -> str:
     """What an answer lacks, each with its place; empty if it lacks nothing. With ``draft``, sentences are quoted."""
     lines = draft.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    told = [_describe_finding(finding) for finding in audit.findings]
+    problems = [_describe_finding(finding) for finding in audit.findings]
     if any(finding.code is CitationCode.COVERAGE for finding in audit.findings):
         for line, column in audit.coverage.missing:
             words = lines[line - 1][column - 1 :] if line <= len(lines) else ""
             quoted = f": “{harmless(words, QUOTE_CHARACTERS_MAX)}”" if words.strip() else ""
-            told.append(f"line {line}, column {column}: a statement without a marker{quoted}")
-    if not told:
+            problems.append(f"line {line}, column {column}: a statement without a marker{quoted}")
+    if not problems:
         return ""
-    left = [f"- and {len(told) - TOLD_MAX} more"] if len(told) > TOLD_MAX else []
+    left = [f"- and {len(problems) - TOLD_MAX} more"] if len(problems) > TOLD_MAX else []
     return "\n".join(
         [
             "MISSING CITATIONS",
             "",
             "Your last answer does not keep the citation contract. What is missing or wrong, with its place there:",
             "",
-            *(f"- {one}" for one in told[:TOLD_MAX]),
+            *(f"- {problem}" for problem in problems[:TOLD_MAX]),
             *left,
             "",
             "Give the whole report again with exactly this mended. Cite only where the source bears the statement out.",

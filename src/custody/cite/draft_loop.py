@@ -91,7 +91,7 @@ class DraftLoop:
 
 def best_of(attempts: Sequence[Attempt]) -> Attempt:
     """The answer with the fewest findings, of equals the last; ``NoReport`` if none was a text."""
-    usable = [(len(one.audit.findings), -at) for at, one in enumerate(attempts) if one.audit is not None]
+    usable = [(len(attempt.audit.findings), -at) for at, attempt in enumerate(attempts) if attempt.audit is not None]
     if not usable:
         raise NoReport(tuple(attempts))
     return attempts[-min(usable)[1]]

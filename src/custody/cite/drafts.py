@@ -108,12 +108,12 @@ def footnoted(draft: ReportDraft, formatter: FootnoteFormatter | None = None) ->
     Only markers change. A text that hides its list is left with its markers, and the list follows it by ids.
     """
     formatter = formatter or FootnoteFormatter()
-    by_id = {str(one.source_id): one for one in draft.sources}
+    by_id = {str(source.source_id): source for source in draft.sources}
     if not draft.sources:
         return FootnotedReport(draft.text, (), ())
     whole = _with_list(draft.text, [f"- [{name}] {name}" for name in by_id])
     if not _shows_its_list(find_listing(lay_out(whole)), draft.sources):
-        rows = [f"- [{name}] {formatter.format_source(clean_source(one))}" for name, one in by_id.items()]
+        rows = [f"- [{name}] {formatter.format_source(clean_source(source))}" for name, source in by_id.items()]
         return FootnotedReport(_with_list(draft.text, rows), draft.sources, tuple(map(formatter.format_inline, by_id)))
     end = _line_end(whole)
     lines = convert(whole, ConversionTarget.FOOTNOTES).text.removesuffix(end).split(end)
@@ -251,5 +251,5 @@ def _at_home(made: Audit, length: int, subject: AuditSubject) -> Audit:
         finding if (finding.line, finding.column) < last else replace(finding, line=1, column=1)
         for finding in made.findings
     ]
-    findings.sort(key=lambda one: (one.line, one.column))
+    findings.sort(key=lambda finding: (finding.line, finding.column))
     return replace(made, findings=tuple(findings))

@@ -99,8 +99,8 @@ def _part(shelf: Shelf, event: AddressSplit) -> bool:
     if not _mark_lost(shelf, event.number - 1):
         return False
     own = f"{member.keys.canonical}#{id_of(event.number)}"
-    others = tuple(one for one in entry.members if one.spelling != event.spelling)
-    is_shared = any(one.keys.canonical == member.keys.canonical for one in others)
+    others = tuple(other for other in entry.members if other.spelling != event.spelling)
+    is_shared = any(other.keys.canonical == member.keys.canonical for other in others)
     keys = replace(member.keys, canonical=own if is_shared else member.keys.canonical)
     shelf.put(
         replace(
@@ -192,7 +192,7 @@ def with_registration(entry: ShelfEntry, event: SourceRegistration) -> ShelfEntr
         merges = (*entry.merges, *_joined(entry, event, spelling))
     else:
         changed = replace(here, source=richer(here.source, event.source))
-        members = tuple(changed if one is here else one for one in entry.members)
+        members = tuple(changed if old_member is here else old_member for old_member in entry.members)
         merges = entry.merges
     made = replace(entry, members=members, merges=merges)
     if entry.members and not shown_alike(own_source(entry), own_source(made)):

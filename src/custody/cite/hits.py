@@ -56,7 +56,7 @@ def source_of_hit(hit: Mapping[str, Any]) -> ResearchSource:
 
 def _text(value: object) -> str | None:
     """A text that fits into a field; of several texts, all with commas."""
-    if isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value):
+    if isinstance(value, list | tuple) and value and all(isinstance(part, str) for part in value):
         value = ", ".join(value)
     if not isinstance(value, str) or not value.strip():
         return None

@@ -162,9 +162,11 @@ def _several(layout: Layout, labelled: LabelSpan, at: EntrySpan, gathered: Entry
     """An entry, and those that run on in it."""
     begins = [(at.start, labelled), *glued_labels(layout, labelled, at.end)]
     ends = [start for start, _ in begins[1:]] + [at.end]
-    for (start, one), end in zip(begins, ends, strict=True):
+    for (start, label_span), end in zip(begins, ends, strict=True):
         stop = layout.trimmed(start, end)
-        gathered.keep(read_entry(layout, one.label, EntrySpan(start, stop, min(one.body, stop)), plain=plain))
+        gathered.keep(
+            read_entry(layout, label_span.label, EntrySpan(start, stop, min(label_span.body, stop)), plain=plain)
+        )
     if len(begins) > 1:
         gathered.troubles.append(ListTrouble(begins[1][0], GLUED))
 
@@ -254,9 +256,9 @@ def _number(gathered: EntryList, numbered: list[_NumberedItem]) -> None:
     """Give items the numbers that are written, where these count upwards; else those that are rendered."""
     for one_list in _lists(numbered):
         if all(first.written < second.written for first, second in pairwise(one_list)):
-            for one in one_list:
-                label = Label(LabelKind.NUMBER, str(one.written))
-                gathered.entries[one.at] = gathered.entries[one.at]._replace(label=label)
+            for numbered_item in one_list:
+                label = Label(LabelKind.NUMBER, str(numbered_item.written))
+                gathered.entries[numbered_item.at] = gathered.entries[numbered_item.at]._replace(label=label)
 
 
 def _lists(numbered: list[_NumberedItem]) -> Iterator[list[_NumberedItem]]:

@@ -168,10 +168,16 @@ def _start_of(block: MarkdownBlock) -> int:
 
 
 def _definitions(text: str, base: int) -> tuple[Definition, ...]:
-    found = pyromark.reference_definitions(text, options=OPTIONS)
+    definitions = pyromark.reference_definitions(text, options=OPTIONS)
     return tuple(
-        Definition(label, one["dest"], one["title"] or "", base + one["span"]["start"], base + one["span"]["end"])
-        for label, one in found.items()
+        Definition(
+            label,
+            definition["dest"],
+            definition["title"] or "",
+            base + definition["span"]["start"],
+            base + definition["span"]["end"],
+        )
+        for label, definition in definitions.items()
     )
 
 

@@ -56,15 +56,15 @@ def scan(layout: Layout, listing: SourceListing) -> Scan:
     """Every marker outside the list, and what is written like one."""
     names = LabelIndex(listing.entries)
     outside = _Outside(listing)
-    found = [one for one in _written(layout) if outside.holds(one.start)]
-    counts = _counting(found, names)
+    candidates = [marker for marker in _written(layout) if outside.holds(marker.start)]
+    counts = _counting(candidates, names)
     markers: list[Marker] = []
     aside: set[int] = set()
-    for one in found:
-        if _is_marker(one, names, counts=counts):
-            markers.append(one)
+    for marker in candidates:
+        if _is_marker(marker, names, counts=counts):
+            markers.append(marker)
         else:
-            aside.update(int(label.name) for label in one.labels if names.find(label) is None)
+            aside.update(int(label.name) for label in marker.labels if names.find(label) is None)
     outside = _Outside(listing)
     for linked in _linked(layout):
         if outside.holds(linked.start):
@@ -141,12 +141,12 @@ def _of(match: re.Match[bytes], name: str, form: MarkerForm) -> _MarkerText | No
     return None if group is None else _MarkerText(group.labels, form, group.backwards, group.several)
 
 
-def _counting(found: list[Marker], names: LabelIndex) -> bool:
+def _counting(candidates: list[Marker], names: LabelIndex) -> bool:
     """Whether this report counts its sources: a plain number that is not listed is then a marker without source."""
     if names.has_labels:
         return names.has_numbers
     label = Label(LabelKind.NUMBER, "1")
-    return any(each.form is MarkerForm.BRACKET and label in each.labels for each in found)
+    return any(marker.form is MarkerForm.BRACKET and label in marker.labels for marker in candidates)
 
 
 def _is_marker(marker: Marker, names: LabelIndex, *, counts: bool) -> bool:

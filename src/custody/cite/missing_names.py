@@ -61,7 +61,11 @@ class RepositoryContent:
         wanted = _without_ending(path.lower())
         ends = (_without_ending(text.lower()) for text in self.ends.get(_stem(path), ()))
         known = self.ends.get(_stem(path), ())
-        return [one for one, end in zip(known, ends, strict=True) if end == wanted or end.endswith(f"/{wanted}")]
+        return [
+            known_path
+            for known_path, end in zip(known, ends, strict=True)
+            if end == wanted or end.endswith(f"/{wanted}")
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +93,22 @@ def no_file(subject: AuditSubject, judged: LineTimes, holding: RepositoryContent
     folder = report.rpartition("/")[0]
     asked: list[tuple[FileMention, list[str]]] = []
     there = 0
-    for one in () if speaks_of_another_time(report) else files_named(subject):
-        places = list(_places(one, folder, holding))
-        there += not places and bool(holding.like(_end(one.path)))
-        if places and _line(subject, one.at) in judged:
-            asked.append((one, places))
+    for mention in () if speaks_of_another_time(report) else files_named(subject):
+        places = list(_places(mention, folder, holding))
+        there += not places and bool(holding.like(_end(mention.path)))
+        if places and _line(subject, mention.at) in judged:
+            asked.append((mention, places))
     ever = set(holding.ever({place for _, places in asked for place in places})) if asked else set()
-    missing = [one for one, places in asked if not ever.intersection(places)]
-    paths = {one.path for one in missing}
+    missing = [mention for mention, places in asked if not ever.intersection(places)]
+    paths = {mention.path for mention in missing}
     if len(paths) >= ELSEWHERE_MIN and len(paths) > there:
         return Files([], elsewhere=True)
-    told = (f"there is no file '{brief(one.path)}'{_instead(one.path, holding)}" for one in missing)
+    messages = (f"there is no file '{brief(mention.path)}'{_instead(mention.path, holding)}" for mention in missing)
     return Files(
-        [CheckFinding(CitationCode.NOFILE, one.at, words) for one, words in zip(missing, told, strict=True)],
+        [
+            CheckFinding(CitationCode.NOFILE, mention.at, words)
+            for mention, words in zip(missing, messages, strict=True)
+        ],
         elsewhere=False,
     )
 
@@ -115,11 +122,11 @@ def no_symbol(
     subject: AuditSubject, judged: LineTimes, holding: RepositoryContent, report: str
 ) -> Iterator[CheckFinding]:
     """Names that a report says are in a module or a file, and that do not stand there."""
-    for one in () if speaks_of_another_time(report) else names_named(subject):
-        if _line(subject, one.at) not in judged:
+    for mention in () if speaks_of_another_time(report) else names_named(subject):
+        if _line(subject, mention.at) not in judged:
             continue
-        for path, name in _claimed(one, holding):
-            yield CheckFinding(CitationCode.NOSYMBOL, one.at, f"'{brief(name)}' does not stand in {path}")
+        for path, name in _claimed(mention, holding):
+            yield CheckFinding(CitationCode.NOSYMBOL, mention.at, f"'{brief(name)}' does not stand in {path}")
 
 
 def no_issue(subject: AuditSubject, judged: LineTimes, tracker: Tracker) -> Iterator[CheckFinding]:

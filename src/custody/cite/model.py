@@ -135,7 +135,7 @@ class SourceUsage:
 
     def uses(self) -> Iterable[tuple[ArtifactType, str]]:
         """Every use as kind and id, in the order of the fields."""
-        return [(kind, one) for kind, name in USAGE_FIELDS.items() for one in getattr(self, name)]
+        return [(kind, artifact_id) for kind, name in USAGE_FIELDS.items() for artifact_id in getattr(self, name)]
 
 
 USAGE_FIELDS: Mapping[ArtifactType, str] = {

@@ -70,16 +70,23 @@ class Winnowing:
     def add(self, source_id: SourceID, text: str) -> None:
         """Keep a text's fingerprints."""
         self._prints[source_id] = prints = _prints(split_compared_words(text))
-        for one in prints:
-            self._holders.setdefault(one, []).append(source_id)
+        for fingerprint in prints:
+            self._holders.setdefault(fingerprint, []).append(source_id)
 
     def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
         """The kept texts that hold this one or are held by it, nearly."""
         prints = _prints(split_compared_words(text))
-        rare = (holders for one in prints if len(holders := self._holders.get(one, ())) <= COMMON_TEXTS_MAX)
+        rare = (
+            holders for fingerprint in prints if len(holders := self._holders.get(fingerprint, ())) <= COMMON_TEXTS_MAX
+        )
         met = {source_id for holders in rare for source_id in holders}
         return _best(
-            ((one, _compute_containment(prints, self._prints[one])) for one in self._prints if one in met), least
+            (
+                (source_id, _compute_containment(prints, self._prints[source_id]))
+                for source_id in self._prints
+                if source_id in met
+            ),
+            least,
         )
 
 
@@ -98,7 +105,7 @@ class SimHash:
     def near(self, text: str, least: float) -> list[tuple[SourceID, float]]:
         """The kept texts whose hash differs in few bits."""
         asked = compute_semantic_hash(text)
-        return _best(((one, 1 - distance(asked, kept) / BITS) for one, kept in self._hashes.items()), least)
+        return _best(((source_id, 1 - distance(asked, kept) / BITS) for source_id, kept in self._hashes.items()), least)
 
 
 class LSHForest:
@@ -124,7 +131,8 @@ class LSHForest:
             return []
         alike = sorted(self._forest.most_alike(asked, ALIKE_MAX))
         return _best(
-            ((one, minhash_similarity(asked, kept)) for one, kept in map(self._kept.__getitem__, alike)), least
+            ((source_id, minhash_similarity(asked, kept)) for source_id, kept in map(self._kept.__getitem__, alike)),
+            least,
         )
 
 
@@ -143,11 +151,11 @@ def find_duplicates(
 ) -> list[Near]:
     """Every pair of near copies once, the one that came first leading; the nearest pairs first."""
     index = WAYS[way]()
-    found: list[Near] = []
+    pairs: list[Near] = []
     for source_id, text in texts:
-        found += (Near(one, source_id, nearness) for one, nearness in near_to(index, text, least))
+        pairs += (Near(earlier_id, source_id, nearness) for earlier_id, nearness in near_to(index, text, least))
         index.add(source_id, text)
-    return sorted(found, key=lambda near: -near.nearness)
+    return sorted(pairs, key=lambda near: -near.nearness)
 
 
 def near_to(index: NearIndex, text: str, least: float | None = None) -> list[tuple[SourceID, float]]:
@@ -167,13 +175,13 @@ def _prints(words: list[str]) -> frozenset[int]:
     )
 
 
-def _compute_containment(one: frozenset[int], other: frozenset[int]) -> float:
-    return len(one & other) / min(len(one), len(other))
+def _compute_containment(left: frozenset[int], right: frozenset[int]) -> float:
+    return len(left & right) / min(len(left), len(right))
 
 
 def _signature(text: str) -> bytes | None:
     return minhash_of(shingles_of(split_compared_words(text), SHINGLE_WORDS), SIGNATURE_VALUES)
 
 
-def _best(found: Iterable[tuple[SourceID, float]], least: float) -> list[tuple[SourceID, float]]:
-    return sorted((group for group in found if group[1] >= least), key=lambda one: -one[1])
+def _best(matches: Iterable[tuple[SourceID, float]], least: float) -> list[tuple[SourceID, float]]:
+    return sorted((group for group in matches if group[1] >= least), key=lambda match: -match[1])

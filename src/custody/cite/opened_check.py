@@ -44,20 +44,20 @@ def never_opened(subject: AuditSubject, written: WritingTimes, rules: CiteRules)
         if _line(subject, at) not in written.lines or not is_page(url) or written.readings.is_doubtful(url):
             continue
         known = written.readings.of(url)
-        if not any(one.is_opened for one in known):
+        if not any(reading.is_opened for reading in known):
             yield CheckFinding(CitationCode.UNREAD, at, f"{name} was never opened: {_how(known)}")
 
 
 def opened_late(subject: AuditSubject, written: WritingTimes, rules: CiteRules) -> Iterator[CheckFinding]:
     """Sources that were opened only after the line that cites them was written; the first such line of each."""
-    told: set[str] = set()
+    reported_urls: set[str] = set()
     for at, name, url in _citing(subject, rules):
         moment = written.lines.get(_line(subject, at))
-        if moment is None or url in told or written.readings.is_doubtful(url):
+        if moment is None or url in reported_urls or written.readings.is_doubtful(url):
             continue
-        opened = [one.at_ns for one in written.readings.of(url) if one.is_opened]
+        opened = [reading.at_ns for reading in written.readings.of(url) if reading.is_opened]
         if opened and min(opened) > moment:
-            told.add(url)
+            reported_urls.add(url)
             yield CheckFinding(
                 CitationCode.LATE, at, f"{name} was opened only {_after(min(opened) - moment)} this was written"
             )
@@ -70,12 +70,12 @@ def only_summed_up(subject: AuditSubject, written: WritingTimes, _rules: CiteRul
         if _line(subject, at) not in written.lines or len(pages) != len(entries):
             continue
         known = [written.readings.of(url) for url in pages]
-        if any(best_of(one) is not Reading.SUMMARISED for one in known) or any(
+        if any(best_of(page_readings) is not Reading.SUMMARISED for page_readings in known) or any(
             map(written.readings.is_doubtful, pages)
         ):
             continue
         names = ", ".join(dict.fromkeys(name_entry(entry) for entry in entries))
-        has = _describe_missing_quote([one for each in known for one in each], quotation)
+        has = _describe_missing_quote([reading for page_readings in known for reading in page_readings], quotation)
         yield CheckFinding(CitationCode.SUMMARY, at, f"'{brief(quotation)}' is quoted from {names}, {has}")
 
 
@@ -148,7 +148,7 @@ def _describe_missing_quote(known: list[PageReading], quotation: str) -> str:
 def _how(known: list[PageReading]) -> str:
     failed = [reading for reading in known if reading.failed]
     if failed:
-        code = next((one.code for one in failed if one.code is not None), None)
+        code = next((reading.code for reading in failed if reading.code is not None), None)
         return "the attempt failed" if code is None else f"the attempt failed with status {code}"
     return "a search listed it, no more" if known else "no captured call names it"
 

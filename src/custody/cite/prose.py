@@ -114,7 +114,9 @@ def _split(language: str, text: bytes, blocks: Sequence[MarkdownBlock], marks: S
     """The sentences of one language; what cites before the first word of a sentence belongs to the one before it."""
     written = [text[block.start : block.end].decode("utf-8").rstrip() for block in blocks]
     pieces = _paragraphs(sentencex.segment(language, APART.join(written)), written)
-    for block, segments in zip(blocks, pieces or [sentencex.segment(language, one) for one in written], strict=True):
+    for block, segments in zip(
+        blocks, pieces or [sentencex.segment(language, paragraph) for paragraph in written], strict=True
+    ):
         yield from _of_paragraph(block, segments, marks)
 
 

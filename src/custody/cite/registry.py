@@ -70,14 +70,18 @@ SAID_SO = "somebody said so"
 
 def to_merge(shelf: Shelf, kept: str, absorbed: str, reason: str, stamp: Stamp) -> tuple[RegistryChange, ...]:
     """What happens when somebody says that two numbers are one source; ``kept`` is shown from then on."""
-    one, other = root(shelf, entry_of(shelf, kept)), root(shelf, entry_of(shelf, absorbed))
-    if one.number == other.number:
-        raise InputError(f"'{kept}' and '{absorbed}' are one source already, {id_of(one.number)}")
+    kept_root, absorbed_root = root(shelf, entry_of(shelf, kept)), root(shelf, entry_of(shelf, absorbed))
+    if kept_root.number == absorbed_root.number:
+        raise InputError(f"'{kept}' and '{absorbed}' are one source already, {id_of(kept_root.number)}")
     if not reason.strip():
         raise InputError("a merge needs a reason", hint="say why the two are one source")
     return (
         SourceMergeEvent(
-            stamp=stamp, number=one.number, absorbed=other.number, how=RegistrationReason.PERSON, reason=reason.strip()
+            stamp=stamp,
+            number=kept_root.number,
+            absorbed=absorbed_root.number,
+            how=RegistrationReason.PERSON,
+            reason=reason.strip(),
         ),
     )
 
@@ -194,14 +198,14 @@ def _known_as(shelf: Shelf, keys: SourceKeys, spelling: str) -> tuple[int | None
 
 def _same_work(shelf: Shelf, entry: ShelfEntry, keys: SourceKeys, stamp: Stamp) -> tuple[RegistryChange, ...]:
     """That an entry is the same work as another one, if it is, and nobody has said that the two are not the same."""
-    found = None if keys.work_text is None else shelf.number_at(keys.work_text)
-    other = None if found is None else shelf.entry(found)
+    other_number = None if keys.work_text is None else shelf.number_at(keys.work_text)
+    other = None if other_number is None else shelf.entry(other_number)
     if other is None:
         return ()
-    one, two = root(shelf, entry), root(shelf, other)
-    if one.number == two.number or _is_split(shelf, one, two):
+    entry_root, other_root = root(shelf, entry), root(shelf, other)
+    if entry_root.number == other_root.number or _is_split(shelf, entry_root, other_root):
         return ()
-    kept, absorbed = sorted((one, two), key=lambda each: each.number)
+    kept, absorbed = sorted((entry_root, other_root), key=lambda root_entry: root_entry.number)
     reason = f"the same work, {keys.work_text}"
     merged = SourceMergeEvent(
         stamp=replace(stamp, id=f"{stamp.id}-merge"),
@@ -215,8 +219,8 @@ def _same_work(shelf: Shelf, entry: ShelfEntry, keys: SourceKeys, stamp: Stamp) 
 
 
 def _is_split(shelf: Shelf, entry: ShelfEntry, two: ShelfEntry) -> bool:
-    others = {each.number for each in group(shelf, two)}
-    return any(others.intersection(each.apart) for each in group(shelf, entry))
+    others = {shelf_entry.number for shelf_entry in group(shelf, two)}
+    return any(others.intersection(shelf_entry.apart) for shelf_entry in group(shelf, entry))
 
 
 def _entry(shelf: Shelf, number: int) -> ShelfEntry:

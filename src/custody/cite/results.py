@@ -158,7 +158,7 @@ def with_ids(sources: Iterable[ResearchSource]) -> LoadedSources:
     ['S2', 'S3']
     """
     given = list(sources)
-    taken = max((number_of(one.source_id) for one in given if one.source_id is not None), default=0)
+    taken = max((number_of(source.source_id) for source in given if source.source_id is not None), default=0)
     seen: set[SourceID] = set()
     made: list[ResearchSource] = []
     warnings: list[str] = []
@@ -193,6 +193,6 @@ def _ids(name: str, said: Iterable[str]) -> tuple[SourceID, ...]:
     if isinstance(said, str):
         raise SourceError(name, f"is the text '{said[:80]}', not several ids")
     made = tuple(dict.fromkeys(said))
-    for one in made:
-        number_of(one)
+    for source_id in made:
+        number_of(source_id)
     return made

@@ -160,7 +160,7 @@ class MemoryShelf:
     def add_excerpt(self, event: ExcerptEvent) -> None:
         """Keep a passage, once."""
         there = self._excerpts.setdefault(event.number, [])
-        if all((one.digest, one.span) != (event.digest, event.span) for one in there):
+        if all((excerpt.digest, excerpt.span) != (event.digest, event.span) for excerpt in there):
             there.append(event)
 
     def excerpts(self, number: int) -> list[ExcerptEvent]:

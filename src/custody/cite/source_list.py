@@ -202,7 +202,7 @@ def _add_definitions(layout: Layout, gathered: EntryList, sections: list[Section
         else:
             gathered.entries[at] = _with_address(gathered.entries[at], definition.url)
     for section in sections:
-        within = [one for one in unseen if section.heading_start <= one.start < section.end]
+        within = [definition for definition in unseen if section.heading_start <= definition.start < section.end]
         if within:
             gathered.troubles.append(ListTrouble(within[0].start, INVISIBLE))
 

@@ -43,7 +43,7 @@ def standings(candidates: Sequence[ContextCandidate], attention: Attention, rule
     """Every candidate's standing, the highest first; of equals the one that was registered later."""
     access = accesses(candidates, rules.access_decay)
     made = [_standing(candidate, attention, access[candidate.source_id], rules) for candidate in candidates]
-    return sorted(made, key=lambda one: (-one.value, -number_of(one.source_id)))
+    return sorted(made, key=lambda standing: (-standing.value, -number_of(standing.source_id)))
 
 
 def accesses(candidates: Sequence[ContextCandidate], decay: float) -> dict[SourceID, float]:
@@ -87,8 +87,11 @@ def _standing(candidate: ContextCandidate, attention: Attention, access: float, 
 def _objective(candidate: ContextCandidate, objectives: Sequence[str], rules: CiteRules) -> float:
     """The largest share of an objective's terms that stand together in the title or text."""
     said = f"{candidate.source.title}\n{candidate.text or ''}"
-    found = (support(objective, said, rules) for objective in objectives)
-    return max((each.score for each in found if isinstance(each, Support)), default=0.0)
+    supports = (support(objective, said, rules) for objective in objectives)
+    return max(
+        (objective_support.score for objective_support in supports if isinstance(objective_support, Support)),
+        default=0.0,
+    )
 
 
 _WEIGHTS: Mapping[str, Callable[[CiteRules], float]] = MappingProxyType(

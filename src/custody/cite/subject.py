@@ -66,9 +66,9 @@ class AuditSubject:
     def links(self) -> tuple[tuple[int, int, str], ...]:
         """What leads from the text, outside the list, to other pages: where it begins and ends, and its URL."""
         layout = self.layout
-        found = [(link.start, link.end, link.url) for link in layout.links if not link.image and is_web(link.url)]
-        found += [(start, end, layout.text(start, end)) for start, end in layout.addresses]
-        return tuple(one for one in sorted(found) if not self.in_list(one[0]))
+        links = [(link.start, link.end, link.url) for link in layout.links if not link.image and is_web(link.url)]
+        links += [(start, end, layout.text(start, end)) for start, end in layout.addresses]
+        return tuple(link for link in sorted(links) if not self.in_list(link[0]))
 
     @cached_property
     def parts(self) -> dict[int, UrlParts | None]:

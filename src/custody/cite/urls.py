@@ -236,7 +236,7 @@ def _query(parts: UrlParts) -> str:
     named = [(pair.partition("=")[0], pair) for pair in pairs]
     kept = [(name, pair) for name, pair in named if not is_tracker(parts.host, _decoded(name))]
     # By name alone: what has the same name stays in its order, which a page may go by.
-    return "&".join(pair for _, pair in sorted(kept, key=lambda one: one[0]))
+    return "&".join(pair for _, pair in sorted(kept, key=lambda named_pair: named_pair[0]))
 
 
 def _route(fragment: str) -> str:

@@ -42,8 +42,8 @@ class RuleKind:
     many: bool = False
 
     def __str__(self) -> str:
-        one = f"one of {', '.join(self.words)}" if self.words else _WORDS[self.of]
-        return f"a list, each {one}" if self.many else one
+        description = f"one of {', '.join(self.words)}" if self.words else _WORDS[self.of]
+        return f"a list, each {description}" if self.many else description
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def whole_hash(text: bytes) -> ContentHash:
     return content_hash(text.removesuffix(b"\n").split(b"\n"))
 
 
-def content_hashes_match(one: str, other: str) -> bool:
+def content_hashes_match(left: str, right: str) -> bool:
     """Whether two content hashes name the same text: prefix and case aside, compared on the shorter length.
 
     >>> content_hashes_match("sha256:26c60a61d01db583", "26C60A61")
@@ -47,6 +47,6 @@ def content_hashes_match(one: str, other: str) -> bool:
     >>> content_hashes_match("sha256:26c60a61d01db583", "26c60a6")
     False
     """
-    a, b = (text.lower().removeprefix(_PREFIX) for text in (one, other))
+    a, b = (text.lower().removeprefix(_PREFIX) for text in (left, right))
     shorter = min(len(a), len(b))
     return shorter >= CONTENT_HASH_DIGITS_MIN and _HEX.issuperset(a + b) and a[:shorter] == b[:shorter]

@@ -21,7 +21,7 @@ def matches(pattern: str, path: str) -> bool:
     (False, True)
     """
     names, patterns = path.casefold().split("/"), pattern.casefold().split("/")
-    return _fits(names, patterns, FOLDERS, lambda name, one: _fits(name, one, "*", _same))
+    return _fits(names, patterns, FOLDERS, lambda name, name_pattern: _fits(name, name_pattern, "*", _same))
 
 
 def _same(sign: str, wanted: str) -> bool:

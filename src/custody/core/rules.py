@@ -45,16 +45,16 @@ def check_order(*rules: tuple[str, float]) -> None:
 
 def check_rising(rule: str, values: Sequence[float]) -> None:
     """No entry is below the one before it; equal ones are allowed."""
-    for place, (one, after) in enumerate(pairwise(values), start=1):
-        if one > after:
-            raise RulesError(rule, f"falls from {one} (entry {place}) to {after} (entry {place + 1})")
+    for place, (before, after) in enumerate(pairwise(values), start=1):
+        if before > after:
+            raise RulesError(rule, f"falls from {before} (entry {place}) to {after} (entry {place + 1})")
 
 
 def check_falling(rule: str, values: Sequence[float]) -> None:
     """No entry is above the one before it; equal ones are allowed."""
-    for place, (one, after) in enumerate(pairwise(values), start=1):
-        if one < after:
-            raise RulesError(rule, f"rises from {one} (entry {place}) to {after} (entry {place + 1})")
+    for place, (before, after) in enumerate(pairwise(values), start=1):
+        if before < after:
+            raise RulesError(rule, f"rises from {before} (entry {place}) to {after} (entry {place + 1})")
 
 
 def check_length(rule: str, values: Sequence[object], wanted: Sequence[str]) -> None:

@@ -90,8 +90,8 @@ class ReportWriter:
                 answer = await call_maybe_async(self._ask, drafting.prompt)
             except Exception as error:
                 tried = [*before, *drafting.attempts]
-                told = "".join(f"; answer {at}: {one.words}" for at, one in enumerate(tried, start=1))
-                error.add_note(f"the report writer had asked {len(tried) + 1} time(s){told}")
+                answers_note = "".join(f"; answer {at}: {attempt.words}" for at, attempt in enumerate(tried, start=1))
+                error.add_note(f"the report writer had asked {len(tried) + 1} time(s){answers_note}")
                 raise
             drafting = await call_maybe_async(drafting.answered, answer)
         return drafting

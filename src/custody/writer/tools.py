@@ -110,10 +110,10 @@ async def _tagged(value: Any, repository: SourceRepository, depth: int) -> Any:
         made = await _tagged(fields, repository, depth - 1)
         return value if made is fields else made
     if isinstance(value, Mapping):
-        parts = [await _tagged(one, repository, depth - 1) for one in value.values()]
+        parts = [await _tagged(part, repository, depth - 1) for part in value.values()]
         return value if _same(parts, value.values()) else dict(zip(value, parts, strict=True))
     if isinstance(value, list | tuple):
-        parts = [await _tagged(one, repository, depth - 1) for one in value]
+        parts = [await _tagged(part, repository, depth - 1) for part in value]
         kept = tuple(parts) if isinstance(value, tuple) else parts
         return value if _same(parts, value) else kept
     return value

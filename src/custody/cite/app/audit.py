@@ -39,20 +39,20 @@ def cite_audit(
     """
     rules = rules_for(desk, coverage_min)
     reports = {name: AuditSubject.of(read_report(desk, name, stdin)) for name in names}
-    told = _find_in_records(desk, reports, rules, session)
-    audits = [(name, audit_of(subject, rules, told[name].found)) for name, subject in reports.items()]
-    cited = sum(one.coverage.cited for _, one in audits)
-    total = sum(one.coverage.total for _, one in audits)
+    record_findings = _find_in_records(desk, reports, rules, session)
+    audits = [(name, audit_of(subject, rules, record_findings[name].found)) for name, subject in reports.items()]
+    cited = sum(audit.coverage.cited for _, audit in audits)
+    total = sum(audit.coverage.total for _, audit in audits)
     return CiteAuditReport(
-        outcome="fine" if all(one.passed for _, one in audits) else "found",
+        outcome="fine" if all(audit.passed for _, audit in audits) else "found",
         findings=[
-            CiteFinding(found.code.value, found.line, found.column, found.message, name)
-            for name, one in audits
-            for found in one.findings
+            CiteFinding(finding.code.value, finding.line, finding.column, finding.message, name)
+            for name, audit in audits
+            for finding in audit.findings
         ],
         coverage=_coverage(Coverage(cited, total, ())),
         coverage_min=rules.coverage_min,
-        files=[_file(name, one, told[name]) for name, one in audits],
+        files=[_file(name, audit, record_findings[name]) for name, audit in audits],
         rules_digest=digest_text(rules_digest({"cite": rules})),
     )
 
@@ -98,7 +98,7 @@ def audit_sarif(report: CiteAuditReport, version: str) -> bytes:
 
 def remedy_of(code: str) -> str:
     """What to do about a finding with this code."""
-    return next(about.remedy for one, about in CODES.items() if one.value == code)
+    return next(about.remedy for citation_code, about in CODES.items() if citation_code.value == code)
 
 
 def _file(name: str, audit: Audit, told: RecordFindings) -> CiteFile:

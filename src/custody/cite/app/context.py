@@ -93,8 +93,12 @@ def cite_near(
     least: float | None = None,
 ) -> CiteNearReport:
     """Near copies among the sources here, of one of them, or of a file."""
-    registry, found = _candidates(desk)
-    texts = [(one.source_id, one.text) for one in found if one.text is not None]
+    registry, context_candidates = _candidates(desk)
+    texts = [
+        (context_candidate.source_id, context_candidate.text)
+        for context_candidate in context_candidates
+        if context_candidate.text is not None
+    ]
     if file is not None:
         pairs = _near_one(file, read_report(desk, file, stdin).decode("utf-8", "replace"), texts, way, least)
     elif source_id is not None:
@@ -112,22 +116,29 @@ def cite_near(
         least=WAYS[way].least if least is None else least,
         compared=len(texts),
         pairs=pairs,
-        without_text=[one.source_id for one in found if one.text is None],
+        without_text=[
+            context_candidate.source_id for context_candidate in context_candidates if context_candidate.text is None
+        ],
     )
 
 
 def cite_search(desk: Workspace, question: str, *, most: int) -> CiteSearchReport:
     """The sources here whose title and text are most like a question."""
-    registry, found = _candidates(desk)
-    index = VectorIndex([(one.source_id, f"{one.source.title}\n{one.text or ''}") for one in found])
-    by_id = {one.source_id: one.source for one in found}
+    registry, context_candidates = _candidates(desk)
+    index = VectorIndex(
+        [
+            (context_candidate.source_id, f"{context_candidate.source.title}\n{context_candidate.text or ''}")
+            for context_candidate in context_candidates
+        ]
+    )
+    by_id = {context_candidate.source_id: context_candidate.source for context_candidate in context_candidates}
     return CiteSearchReport(
         registry=registry,
         question=question,
-        searched=len(found),
+        searched=len(context_candidates),
         hits=[
-            CiteHit(id=one, title=by_id[one].title, url=by_id[one].url, likeness=likeness)
-            for one, likeness in index.search(question, most)
+            CiteHit(id=source_id, title=by_id[source_id].title, url=by_id[source_id].url, likeness=likeness)
+            for source_id, likeness in index.search(question, most)
         ],
     )
 

@@ -82,12 +82,14 @@ class _LinkRun:
         """See what was told, now that everything was asked."""
         self.told = {
             look.url: look
-            for look in select_informative_checks(one for one in self.found.values() if isinstance(one, LinkCheck))
+            for look in select_informative_checks(
+                outcome for outcome in self.found.values() if isinstance(outcome, LinkCheck)
+            )
         }
 
     @property
     def offline(self) -> bool:
-        return len(self.told) < sum(isinstance(one, LinkCheck) for one in self.found.values())
+        return len(self.told) < sum(isinstance(outcome, LinkCheck) for outcome in self.found.values())
 
 
 def ask_web(
@@ -116,7 +118,7 @@ def cite_check_links(
         _look(desk, chosen, run, ask_web if web is None else web)
         if registry is not None:
             _remember(desk, registry, chosen, run)
-    links = [_shown(one, run, network=network) for one in chosen]
+    links = [_shown(selected_link, run, network=network) for selected_link in chosen]
     gone = network and any(link.verdict == LinkVerdict.GONE.value for link in links)
     return CiteLinksReport(
         outcome="found" if gone else "fine",
@@ -145,7 +147,7 @@ def _gathered(
 ) -> tuple[_SelectionFacts, list[_SelectedLink]]:
     if registry is None:
         listed = AuditSubject.of(read_report(desk, str(wanted.file), stdin)).listing.entries
-        labels = [(None if one.label is None else str(one.label), one.url) for one in listed]
+        labels = [(None if entry.label is None else str(entry.label), entry.url) for entry in listed]
         missing = [label or "-" for label, url in labels if url is None]
         return _SelectionFacts(None, missing, 0), [
             _SelectedLink(label, url, None) for label, url in labels if url is not None
@@ -153,10 +155,10 @@ def _gathered(
     name, every = registry.keeper.look(
         lambda shelf: (getattr(shelf, "registry", None) or None, _select_sources(shelf, wanted))
     )
-    known = [one for one in every if one.url]
+    known = [link for link in every if link.url]
     run.held = _list_held_hosts(known, run)
-    chosen = [one for one in known if not wanted.stale or is_stale(one.memory, run.now_ns, run.rules)]
-    return _SelectionFacts(name, [str(one.id) for one in every if not one.url], len(known) - len(chosen)), chosen
+    chosen = [link for link in known if not wanted.stale or is_stale(link.memory, run.now_ns, run.rules)]
+    return _SelectionFacts(name, [str(link.id) for link in every if not link.url], len(known) - len(chosen)), chosen
 
 
 def _select_sources(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
@@ -166,7 +168,10 @@ def _select_sources(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
         named = {identity_of(shelf, entry).source_id: source_of(shelf, entry) for entry in entries}
     else:
         named = {identity.source_id: source for identity, source in sources(shelf)}
-    return [_SelectedLink(one, (source and source.url) or "", check_of(shelf, one)) for one, source in named.items()]
+    return [
+        _SelectedLink(source_id, (source and source.url) or "", check_of(shelf, source_id))
+        for source_id, source in named.items()
+    ]
 
 
 def _list_held_hosts(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str, int]:

@@ -181,7 +181,7 @@ def _registry(desk: Workspace, who: str | None = None) -> SourceRegistry:
 
 def _now(registry: SourceRegistry, identity: SourceIdentity, *others: str) -> CiteMergeReport:
     def look(shelf: Shelf) -> CiteMergeReport:
-        entries = {root(shelf, entry_of(shelf, one)).number for one in (identity.source_id, *others)}
+        entries = {root(shelf, entry_of(shelf, source_id)).number for source_id in (identity.source_id, *others)}
         shown = [_shown(shelf, entry_of(shelf, id_of(number))) for number in sorted(entries)]
         return CiteMergeReport(registry=_name(shelf), sources=shown)
 

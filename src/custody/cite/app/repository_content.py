@@ -61,12 +61,12 @@ def _in_history(repository: Repository, commit: CommitSha, wanted: Collection[st
     if not paths:
         return
     with repository.log([commit], paths) as commits:
-        asked = (Comparison(one.id) for n, one in enumerate(commits) if n < COMMITS_MAX)
+        asked = (Comparison(past_commit.id) for n, past_commit in enumerate(commits) if n < COMMITS_MAX)
         with repository.changes(asked, paths, renames=False) as changes:
             for change in changes:
-                found = {str(file.path) for file in change.files} & left
-                yield from sorted(found)
-                left -= found
+                touched = {str(file.path) for file in change.files} & left
+                yield from sorted(touched)
+                left -= touched
                 if not left:
                     return
 

@@ -54,9 +54,12 @@ def _beside(report: CitedReport, data: bytes) -> SavedReportInfo:
         answers=[_text(attempt.words) for attempt in report.attempts],
         sources=[
             ReportSource(
-                marker=marker or None, id=one.source_id, title=_text(one.title), url=one.url and _text(one.url)
+                marker=marker or None,
+                id=source.source_id,
+                title=_text(source.title),
+                url=source.url and _text(source.url),
             )
-            for marker, one in zip(report.markers, report.sources, strict=True)
+            for marker, source in zip(report.markers, report.sources, strict=True)
         ],
     )
 

@@ -111,13 +111,17 @@ class AttentionAwareContextManager:
             for candidate in self.registry.candidates()
         ]
 
-    def _make_ready(self, found: list[ContextCandidate], made: Context) -> None:
+    def _make_ready(self, candidates: list[ContextCandidate], made: Context) -> None:
         """Find the key sentences of the next sources ahead: those that stand highest and are shown by less."""
-        by_id = {candidate.source_id: candidate for candidate in found}
+        by_id = {candidate.source_id: candidate for candidate in candidates}
         order = (standing.source_id for standing in made.standings)
-        less = [one for one in order if made.levels.get(one, Level.ID) > Level.KEY and by_id[one].text is not None]
-        for one in less[: self.monitor.settings.prefetch_sources]:
-            self._cache.make_ready(by_id[one].source, by_id[one].text, Level.KEY)
+        less = [
+            source_id
+            for source_id in order
+            if made.levels.get(source_id, Level.ID) > Level.KEY and by_id[source_id].text is not None
+        ]
+        for source_id in less[: self.monitor.settings.prefetch_sources]:
+            self._cache.make_ready(by_id[source_id].source, by_id[source_id].text, Level.KEY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,9 @@ class SourceRegistry:
         every = list(looks)
 
         def decide(shelf: Shelf) -> tuple[RegistryChange, ...]:
-            return tuple(event for one, look in every for event in to_check(shelf, one, look, self._stamp()))
+            return tuple(
+                event for source_id, look in every for event in to_check(shelf, source_id, look, self._stamp())
+            )
 
         if every:
             self.keeper.change(decide, lambda _: None)

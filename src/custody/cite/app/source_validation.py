@@ -61,7 +61,7 @@ class SourceValidationPipeline:
         from custody.cite.web import gather_calls
 
         validated = await gather_calls([self._validated(raw) for raw in raw_sources])
-        return [await self._register(one) for one in validated]
+        return [await self._register(salvaged_source) for salvaged_source in validated]
 
     async def aclose(self) -> None:
         """Close the client, if it is our own."""

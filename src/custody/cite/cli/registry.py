@@ -190,7 +190,7 @@ def _render_source(report: CiteShowReport) -> Iterator[str]:
     }
     yield from (f"  {name:<10} {value}" for name, value in facts.items() if value is not None)
     yield from (f"  address    {address.spelling} ({address.id})" for address in report.addresses)
-    yield from (f"  merged     {_merged(one)}" for one in report.merges)
+    yield from (f"  merged     {_merged(source_merge)}" for source_merge in report.merges)
     usage = report.usage
     uses = (*usage.finding_ids, *usage.cluster_ids, *usage.contradiction_ids, *usage.report_sections)
     if uses:
@@ -212,9 +212,9 @@ def _render_suggestions(suggestions: list[CiteSuggestion]) -> Iterator[str]:
     yield from (f"  perhaps the same as {suggestion.id}: {suggestion.why}" for suggestion in suggestions)
 
 
-def _merged(one: CiteMerge) -> str:
-    by = f" by {one.who}" if one.who is not None and one.how == "person" else ""
-    return f"{one.absorbed or one.address} into {one.kept}{by}: {one.reason}"
+def _merged(source_merge: CiteMerge) -> str:
+    by = f" by {source_merge.who}" if source_merge.who is not None and source_merge.how == "person" else ""
+    return f"{source_merge.absorbed or source_merge.address} into {source_merge.kept}{by}: {source_merge.reason}"
 
 
 def _read(report: ReadingReport) -> str:

@@ -116,10 +116,10 @@ def _as_httpx(request: httpx2.Request) -> Iterator[None]:
 
 
 def _upper(lower: type[BaseException]) -> type[httpx2.TransportError]:
-    for one in lower.__mro__:
-        found = getattr(httpx2, one.__name__, None)
-        if isinstance(found, type) and issubclass(found, httpx2.TransportError):
-            return found
+    for ancestor in lower.__mro__:
+        upper = getattr(httpx2, ancestor.__name__, None)
+        if isinstance(upper, type) and issubclass(upper, httpx2.TransportError):
+            return upper
     return httpx2.TransportError
 
 

@@ -70,10 +70,10 @@ def outline_of(views: tuple[View, ...]) -> bytes:
 
 def views_from(data: bytes) -> tuple[View, ...]:
     """The views that an outline tells of, or an ``InputError`` that says what it is instead."""
-    told = parse(data, bytes_max=EVENT_BYTES_MAX)
-    if not isinstance(told, list):
+    outline = parse(data, bytes_max=EVENT_BYTES_MAX)
+    if not isinstance(outline, list):
         raise InputError("an outline is a list of views", hint="no custody writes this")
-    return tuple(_view(one) for one in told)
+    return tuple(_view(view_data) for view_data in outline)
 
 
 def bare(view: View) -> View:
