@@ -78,7 +78,7 @@ class ApprovalCase:
 
 def may_land(case: ApprovalCase, rules: TrustRules) -> Approval:
     """Whether the change may land without review, as far as this author goes; with every reason against it."""
-    against = tuple(one for say in NEVERS for one in say(case, rules))
+    against = tuple(reason for say in NEVERS for reason in say(case, rules))
     if not against and is_drawn(case.change.head, rules):
         against = (ReviewReason(Never.AUDIT, f"the change was drawn for an audit, as {rules.audit_share:.1%} are"),)
     return Approval(against)
@@ -173,14 +173,20 @@ def _of_areas(case: ApprovalCase) -> dict[str, int]:
 
 def _path(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
     named = [
-        one.path for one in case.change.touched if any(matches(pattern, one.path) for pattern in rules.review_paths)
+        touched_path.path
+        for touched_path in case.change.touched
+        if any(matches(pattern, touched_path.path) for pattern in rules.review_paths)
     ]
     if named:
         yield ReviewReason(Never.PATH, f"the rules ask for a review of {_listed(named)}")
 
 
 def _kind(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
-    odd = [f"{one.path} {one.odd}" for one in case.change.touched if one.odd is not None]
+    odd = [
+        f"{touched_path.path} {touched_path.odd}"
+        for touched_path in case.change.touched
+        if touched_path.odd is not None
+    ]
     if odd:
         yield ReviewReason(Never.KIND, _listed(odd))
 

@@ -96,7 +96,7 @@ class Fold:
         if entry.id in self._reverted or entry.names & self._reviewed:
             self._pass_over(entry, "landed without review; what was decided about it counts", decision=entry.decision)
             return
-        if any(one.names & entry.names for one in self.waiting):
+        if any(waiting.names & entry.names for waiting in self.waiting):
             self._pass_over(entry, "landed without review; the same change waits already", decision=entry.decision)
             return
         self.waiting.append(entry)
@@ -107,10 +107,10 @@ class Fold:
         """What a decision says about approvals that wait: a revert ends one, a review counts in its place."""
         if entry.reverts is not None:
             self._reverted.add(entry.reverts)
-            self.waiting = [one for one in self.waiting if one.id != entry.reverts]
+            self.waiting = [waiting for waiting in self.waiting if waiting.id != entry.reverts]
         else:
             self._reviewed |= entry.names
-            self.waiting = [one for one in self.waiting if not one.names & entry.names]
+            self.waiting = [waiting for waiting in self.waiting if not waiting.names & entry.names]
 
     def _count(
         self, entry: DecisionEntry, decision: DecisionType, notes: tuple[str, ...], *, settled_ns: int | None = None

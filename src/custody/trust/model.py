@@ -258,12 +258,12 @@ class Approval:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What is against it, in sentences."""
-        return tuple(one.sentence for one in self.against)
+        return tuple(reason.sentence for reason in self.against)
 
     @property
     def codes(self) -> tuple[str, ...]:
         """The same, by code."""
-        return tuple(one.code.value for one in self.against)
+        return tuple(reason.code.value for reason in self.against)
 
     def __bool__(self) -> bool:
         return not self.against

@@ -71,9 +71,9 @@ class _CommitIndex:
         """The commits that ``later`` says it takes back: by id where it names one, else by their subject."""
         title = _TITLE.match(later.subject)
         names = _TAKES_BACK.findall(later.message) + (_ALSO.findall(later.message) if title else [])
-        found = [one for name in names for one in self._named(name, later)]
-        if found or title is None:
-            yield from found
+        texts = [text for name in names for text in self._named(name, later)]
+        if texts or title is None:
+            yield from texts
             return
         yield from self._titled(title[1], later)
 

@@ -94,29 +94,29 @@ class SimulationResult:
     def by_agent(self) -> dict[str, PolicyTally]:
         """The changes of each agent, by name."""
         by_agent: dict[str, list[SimulatedChange]] = {}
-        for one in self.judged:
-            by_agent.setdefault(one.agent, []).append(one)
+        for change in self.judged:
+            by_agent.setdefault(change.agent, []).append(change)
         return {agent: tally(by_agent[agent]) for agent in sorted(by_agent)}
 
     def reasons(self) -> dict[str, int]:
         """How often each reason was against a change, the most frequent first."""
-        counted = Counter(code for one in self.judged for code in dict.fromkeys(one.reasons))
+        counted = Counter(code for change in self.judged for code in dict.fromkeys(change.reasons))
         return dict(sorted(counted.items(), key=lambda row: (-row[1], row[0])))
 
 
 def tally(
-    judged: Iterable[SimulatedChange], lands: Callable[[SimulatedChange], bool] = lambda one: one.approved
+    judged: Iterable[SimulatedChange], lands: Callable[[SimulatedChange], bool] = lambda change: change.approved
 ) -> PolicyTally:
     """Count changes, and those of them that land."""
     every = list(judged)
-    landed = [one for one in every if lands(one)]
+    landed = [change for change in every if lands(change)]
     return PolicyTally(
         changes=len(every),
         approved=len(landed),
-        lines=sum(one.lines for one in landed),
-        modified=sum(one.modified and not one.bad for one in landed),
-        rejected=sum(one.bad and not one.reverted for one in landed),
-        reverted=sum(one.reverted for one in landed),
+        lines=sum(change.lines for change in landed),
+        modified=sum(change.modified and not change.bad for change in landed),
+        rejected=sum(change.bad and not change.reverted for change in landed),
+        reverted=sum(change.reverted for change in landed),
     )
 
 
@@ -135,7 +135,7 @@ def simulate(
             play.decide(pasts[place])
             step(1)
     judged = tuple(play.judged)
-    return SimulationResult(rules, judged, tally(judged, lambda one: one.approved and one.passed))
+    return SimulationResult(rules, judged, tally(judged, lambda change: change.approved and change.passed))
 
 
 class _Simulation:
@@ -205,11 +205,11 @@ class _Simulation:
 
     def _spent(self, past: PastDecision, entry: DecisionEntry, now_ns: int) -> BudgetUse:
         since_ns = budget_since_ns(now_ns, self._rules)
-        self._landed = landed = [one for one in self._landed if one.opened_ns > since_ns]
+        self._landed = landed = [change for change in self._landed if change.opened_ns > since_ns]
         return BudgetUse(
-            agent=sum(one.lines for one in landed if one.agent == past.agent),
-            operator=sum(one.lines for one in landed if one.entry.operator == entry.operator),
-            areas={area: sum(one.lines for one in landed if area in one.entry.areas) for area in entry.areas},
+            agent=sum(change.lines for change in landed if change.agent == past.agent),
+            operator=sum(change.lines for change in landed if change.entry.operator == entry.operator),
+            areas={area: sum(change.lines for change in landed if area in change.entry.areas) for area in entry.areas},
         )
 
 

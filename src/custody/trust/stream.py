@@ -111,12 +111,12 @@ class _StreamReplay:
         """Everybody learns; what was opened at the same moment is predicted first."""
         if place not in self._let:
             self.open(place)
-        one = self._stream[place]
+        change = self._stream[place]
         low = self._ours.find_estimate(place).low
         for rival in self._rivals:
-            rival.learn(place, one.case, one.decision, one.decided_ns)
+            rival.learn(place, change.case, change.decision, change.decided_ns)
         for risk, passed in zip(self.risks, self._let.pop(place), strict=True):
-            risk.learn(low, good=is_good(one.decision), passed=passed, at_ns=one.decided_ns)
+            risk.learn(low, good=is_good(change.decision), passed=passed, at_ns=change.decided_ns)
 
     def measured(self, places: Sequence[int]) -> Iterator[PredictionQuality]:
         """Everybody's figures over some changes; nothing when there are none."""
@@ -148,5 +148,9 @@ def _measured(name: str, told: Sequence[ForecastOutcome], policy: PassRate | Non
 
 def _by_policy(approved: Sequence[bool | None], goods: Sequence[bool]) -> PassRate | None:
     """What a policy lets pass of the changes whose size is known; None when it is known of none."""
-    known = [(float(one), good) for one, good in zip(approved, goods, strict=False) if one is not None]
+    known = [
+        (float(is_approved), good)
+        for is_approved, good in zip(approved, goods, strict=False)
+        if is_approved is not None
+    ]
     return passed_from(known, 1.0) if known else None

@@ -97,10 +97,10 @@ class ApprovalQuery:
         if not self._imported:
             return said
         alone = may_land(replace(case, trust=self._own_trust(case.author), chance=self._own_chance(case)), rules)
-        known = {(one.code, one.sentence) for one in said.against}
+        known = {(reason.code, reason.sentence) for reason in said.against}
         note = f"; without the {self._imported} decision(s) that were imported, which speak only against a change"
-        more = (one for one in alone.against if (one.code, one.sentence) not in known)
-        return Approval((*said.against, *(replace(one, sentence=one.sentence + note) for one in more)))
+        more = (reason for reason in alone.against if (reason.code, reason.sentence) not in known)
+        return Approval((*said.against, *(replace(reason, sentence=reason.sentence + note) for reason in more)))
 
     def _own_trust(self, author: ChangeAuthor) -> Trust:
         """What an author's record is worth by the decisions that were made here."""

@@ -50,7 +50,7 @@ class ApprovalResult:
     chain_head: str
 
     def __bool__(self) -> bool:
-        return bool(self.nobody) and all(one.approval for one in self.said)
+        return bool(self.nobody) and all(author_approval.approval for author_approval in self.said)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,15 +145,20 @@ class _MergeCheck:
         return AuthorApproval(case, self._asking.allowed(case), known.chance)
 
     def _arrivals(self, answer: ApprovalResult) -> Iterable[Arrival]:
-        for place, one in enumerate(answer.said):
-            author = one.case.author
+        for place, author_approval in enumerate(answer.said):
+            author = author_approval.case.author
             if author not in self._by.authors:
                 continue  # a claim that it wrote this: what landed is none of its merits
             twice = [other for other in answer.said[:place] if other.case.author.agent == author.agent]
             id_ = f"unreviewed:{self._change.head}" + (f":{len(twice)}" if twice else "")
             if not StandingTables(self._store).named(author.agent, "id", [id_]):
                 yield arrival_of_decision(
-                    self._desk, author.agent, id_, self._fields(one, answer), self._asked.now_ns, exact=EXACT
+                    self._desk,
+                    author.agent,
+                    id_,
+                    self._fields(author_approval, answer),
+                    self._asked.now_ns,
+                    exact=EXACT,
                 )
 
     def _fields(self, approval: AuthorApproval, answer: ApprovalResult) -> dict[str, Json]:
@@ -219,7 +224,7 @@ def report_agent_approval(said: AuthorApproval, lines: int, rules: TrustRules) -
 
 def reasons_of(approval: Approval) -> list[ReviewReasonReport]:
     """What is against a change, as it is reported."""
-    return [ReviewReasonReport(one.code.value, one.sentence) for one in approval.against]
+    return [ReviewReasonReport(reason.code.value, reason.sentence) for reason in approval.against]
 
 
 def _report(
@@ -230,7 +235,10 @@ def _report(
     answer: ApprovalResult,
     records: Sequence[str],
 ) -> TrustApproveReport:
-    agents = [report_agent_approval(one, by.with_claims.authors[one.case.author], asked.rules) for one in answer.said]
+    agents = [
+        report_agent_approval(author_approval, by.with_claims.authors[author_approval.case.author], asked.rules)
+        for author_approval in answer.said
+    ]
     every = [*reasons_of(answer.nobody), *(reason for agent in agents for reason in agent.reasons)]
     return TrustApproveReport(
         outcome="fine" if answer else "found",

@@ -45,7 +45,7 @@ class AuthorLines:
 
     def author(self, agent: str) -> ChangeAuthor:
         """The agent of this name as it wrote most of its lines; by its name alone where it wrote none."""
-        known = [(lines, one.model or "", one.operator or "", one) for one, lines in self.authors.items()]
+        known = [(lines, author.model or "", author.operator or "", author) for author, lines in self.authors.items()]
         own = [row for row in known if row[3].agent == agent]
         return max(own, key=lambda row: row[:3])[3] if own else ChangeAuthor(agent)
 

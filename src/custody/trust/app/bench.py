@@ -59,8 +59,8 @@ def trust_bench(desk: Workspace, path: Path, targets: tuple[float, ...] = ()) ->
         damaged=read.damaged,
         damaged_count=read.damaged_count,
         chance_min=rules.bench_chance_min,
-        scored=[_figures(one) for one in done.scored],
-        later=[_figures(one) for one in done.later],
+        scored=[_figures(quality) for quality in done.scored],
+        later=[_figures(quality) for quality in done.later],
         risk=[_risk(control) for control in done.controls],
     )
 

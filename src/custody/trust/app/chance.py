@@ -92,7 +92,9 @@ class ChanceAccount:
             low=self.low,
             logit=self.chance.logit,
             samples=self.samples,
-            account=[ChancePart(one.name, one.points, one.value, one.samples) for one in self.account],
+            account=[
+                ChancePart(summand.name, summand.points, summand.value, summand.samples) for summand in self.account
+            ],
             target=self.target,
             threshold=self.control.threshold,
             passes=self.passes,
@@ -152,9 +154,9 @@ def list_counted_decisions(
 ) -> list[PastDecision]:
     """What counts of everything recorded until a moment, or of these decisions, in the order of the log."""
     by_agent: dict[str, list[ObservedView[Decision]]] = {}
-    for one in all_decisions(store) if seen is None else seen:
-        if one.view.at_ns <= until_ns:
-            by_agent.setdefault(one.view.agent, []).append(one)
+    for decision in all_decisions(store) if seen is None else seen:
+        if decision.view.at_ns <= until_ns:
+            by_agent.setdefault(decision.view.agent, []).append(decision)
     pasts = [past for agent, about in by_agent.items() for past in _pasts(agent, about, rules, until_ns)]
     return sorted(pasts, key=lambda past: (past.entry.at_ns, past.entry.record))
 

@@ -41,16 +41,16 @@ def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> KnownDe
     """What was decided about an agent under one of these commits, the oldest review first; overrides count."""
     seen = [decision for decision in _look_up_decisions(store, names) if decision.view.agent == agent]
     decided = sorted((entry for entry in entries_from(seen) if isinstance(entry, DecisionEntry)), key=_order)
-    first = [one for one in decided if one.reverts is None]
-    about = [f"commit:{name}" for name in names] + [one.id for one in first]
+    first = [entry for entry in decided if entry.reverts is None]
+    about = [f"commit:{name}" for name in names] + [entry.id for entry in first]
     corrections = sorted(entries_from(_correcting(store, agent, about)), key=_order)
     overrides = overrides_in(AgentName(agent), corrections)
-    reviewed = next((one for one in first if not is_unreviewed(one) or one.id in overrides), None)
+    reviewed = next((entry for entry in first if not is_unreviewed(entry) or entry.id in overrides), None)
     override = None if reviewed is None else overrides.get(reviewed.id)
     return KnownDecisions(
         reviewed=reviewed,
         stands=override.decision if override is not None else None if reviewed is None else reviewed.decision,
-        landing=next((one for one in first if is_unreviewed(one)), None),
+        landing=next((entry for entry in first if is_unreviewed(entry)), None),
         undone=next((correction for correction in corrections if isinstance(correction, DecisionEntry)), None),
     )
 

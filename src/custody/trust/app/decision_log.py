@@ -73,17 +73,17 @@ class Log:
         decided = [entry for entry in self.entries() if isinstance(entry, DecisionEntry)]
         if not decided:
             raise make_unknown_agent_error(self.agent, agents_in(self._store))
-        found = [one for one in decided if target in (one.id, str(one.record))] or _about(decided, target)
-        if not found:
+        matches = [entry for entry in decided if target in (entry.id, str(entry.record))] or _about(decided, target)
+        if not matches:
             raise InputError(
                 f"no decision about '{self.agent}' is named '{target}'",
                 hint=f"'custody trust show {self.agent}' lists them by id",
             )
-        if len({one.id for one in found}) > 1:
+        if len({entry.id for entry in matches}) > 1:
             raise InputError(
-                f"'{target}' fits {len(found)} decisions about '{self.agent}'", hint="name one of them by its id"
+                f"'{target}' fits {len(matches)} decisions about '{self.agent}'", hint="name one of them by its id"
             )
-        return found[0]
+        return matches[0]
 
     def stands(self, decided: DecisionEntry) -> DecisionType | None:
         """What counts of a decision now, overrides included."""

@@ -78,7 +78,7 @@ def _changes(desk: Workspace, commits: Sequence[Commit], rules: TrustRules) -> I
             message = _text(commit.message)
             agent, operator = signed_by(_text(commit.author.name), _text(commit.author.email), message)
             touched = tuple(touched_by(diff.files))
-            files = frozenset(one.path for one in touched)
+            files = frozenset(touched_path.path for touched_path in touched)
             yield _CommitDiff(
                 said=CommitText(commit.id, _text(commit.subject), message, moments[1], files),
                 agent=agent,
@@ -92,25 +92,25 @@ def _changes(desk: Workspace, commits: Sequence[Commit], rules: TrustRules) -> I
 
 
 def _pasts(changes: Sequence[_CommitDiff], labels: Labels, rules: TrustRules) -> Iterator[PastDecision]:
-    for place, one in enumerate(changes):
-        sha = one.said.sha
+    for place, change in enumerate(changes):
+        sha = change.said.sha
         mended = labels.mended.get(sha)
         # That a change had to be mended is known when it is.
-        at_ns = one.said.at_ns if mended is None else mended.at_ns
+        at_ns = change.said.at_ns if mended is None else mended.at_ns
         landed = DecisionEntry(
             id=sha,
             at_ns=at_ns,
             record=RecordRef(PENDING, Seq(place)),
             decision=DecisionType.ACCEPTED if mended is None else DecisionType.MODIFIED,
-            stakes=Stakes(complexity_of(one.lines, rules), one.lines),
+            stakes=Stakes(complexity_of(change.lines, rules), change.lines),
             commit=sha,
-            operator=one.operator,
-            areas=one.areas,
+            operator=change.operator,
+            areas=change.areas,
         )
-        yield PastDecision(one.agent, landed, one.opened_ns, one.touched, "git")
+        yield PastDecision(change.agent, landed, change.opened_ns, change.touched, "git")
         back = labels.reverted.get(sha)
         if back is not None:
-            yield PastDecision(one.agent, _taken_back(landed, back), back.at_ns, one.touched, "git")
+            yield PastDecision(change.agent, _taken_back(landed, back), back.at_ns, change.touched, "git")
 
 
 def _taken_back(landed: DecisionEntry, by: CommitText) -> DecisionEntry:

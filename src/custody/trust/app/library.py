@@ -211,7 +211,7 @@ def _one_of(kind: type[E], said: object) -> E:
     try:
         return kind(said)
     except ValueError as error:
-        names = ", ".join(one.name for one in kind)
+        names = ", ".join(member.name for member in kind)
         raise InputError(f"{said!r} is no {kind.__name__}", hint=f"use one of {names}") from error
 
 

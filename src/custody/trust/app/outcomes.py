@@ -136,7 +136,7 @@ class _ChangeOutcome:
         """Record what is new for each agent; everything is checked before anything is recorded."""
         with read_settled_decisions(store):
             known = {agent: known_about(store, agent, self._subject.names) for agent in self._agents(store)}
-        plans = {agent: self._planned(agent, one) for agent, one in known.items()}
+        plans = {agent: self._planned(agent, decisions) for agent, decisions in known.items()}
         return [self._done(store, agent, plan) for agent, plan in plans.items()]
 
     def _agents(self, store: Store) -> list[str]:

@@ -51,7 +51,8 @@ def _tier(place: int) -> dict[str, Any]:
         bounds[place] = value
         # A tier whose bound is pushed past another's takes that one along: bounds never fall.
         bounds = [
-            min(one, value) if n < place else max(one, value) if n > place else one for n, one in enumerate(bounds)
+            min(bound, value) if n < place else max(bound, value) if n > place else bound
+            for n, bound in enumerate(bounds)
         ]
         return replace(rules, tier_score_min=tuple(bounds))
 
@@ -67,8 +68,8 @@ def _lines(rules: TrustRules, value: float) -> TrustRules:
 
 SLIDERS: Mapping[str, Slider] = MappingProxyType(
     {
-        one.name: one
-        for one in (
+        slider.name: slider
+        for slider in (
             Slider(
                 name="target",
                 label="Risk target: bad changes among those that land unseen",

@@ -100,7 +100,9 @@ def found_reverts(desk: Workspace, typed: str | None, rules: TrustRules) -> Reve
     claimed = list(_claimed(repository, history))
     judged = _judged(desk, history, claimed, rules)
     silent = _judged(desk, history, list(_silent(desk, history, judged, rules)), rules)
-    every = sorted(_once([*judged, *silent]), key=lambda one: (-history.commits[one.by].place, one.said or "", one.by))
+    every = sorted(
+        _once([*judged, *silent]), key=lambda revert: (-history.commits[revert.by].place, revert.said or "", revert.by)
+    )
     return Reverts(history, tuple(_settled(every, history)), tip, base)
 
 
@@ -117,7 +119,7 @@ def _ends(repository: Repository, typed: str | None) -> tuple[CommitSha | None, 
 
 def _once(every: Sequence[Revert]) -> Iterator[Revert]:
     """Each pair once; what a message names in vain is not told where the diff shows what was meant."""
-    shown = {one.by for one in every if one.how is RevertClaim.DIFF}
+    shown = {revert.by for revert in every if revert.how is RevertClaim.DIFF}
     seen: set[tuple[CommitSha, CommitSha]] = set()
     for revert in every:
         if revert.target is None:
@@ -135,15 +137,15 @@ def _claimed(repository: Repository, history: RevertHistory) -> Iterator[Revert]
     """Every claim of a message with the commit that it names, if it names one that is there and earlier."""
     named = [_named(history.commits[by], claim, history) for by, claims in history.claims.items() for claim in claims]
     named = _elsewhere(repository, named)
-    pairs = {Ancestry(sha, one.by) for one in named for sha in one.candidates}
+    pairs = {Ancestry(sha, target.by) for target in named for sha in target.candidates}
     older = repository.ancestries(pairs) if pairs else frozenset()
-    for one in named:
-        earlier = [sha for sha in one.candidates if Ancestry(sha, one.by) in older and sha != one.by]
-        if not one.candidates or not earlier:
-            state = one.problem or RevertState.ELSEWHERE
-            yield Revert(by=one.by, how=one.how, state=state, said=one.claim.name, partly=one.claim.partly)
+    for target in named:
+        earlier = [sha for sha in target.candidates if Ancestry(sha, target.by) in older and sha != target.by]
+        if not target.candidates or not earlier:
+            state = target.problem or RevertState.ELSEWHERE
+            yield Revert(by=target.by, how=target.how, state=state, said=target.claim.name, partly=target.claim.partly)
             continue
-        yield _about(history, one, earlier[0])
+        yield _about(history, target, earlier[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +218,12 @@ def _about(history: RevertHistory, named_target: _NamedTarget, target: CommitSha
 def _judged(desk: Workspace, history: RevertHistory, claimed: Sequence[Revert], rules: TrustRules) -> list[Revert]:
     """The same with what each really took back."""
     pairs: dict[int, RevertPair] = {}
-    for place, one in enumerate(claimed):
-        by_parents = history.commits[one.by].parents
-        if one.target is not None and one.state is RevertState.GONE and by_parents:
-            pairs[place] = RevertPair(one.target, one.parent, one.by, by_parents[0])
+    for place, revert in enumerate(claimed):
+        by_parents = history.commits[revert.by].parents
+        if revert.target is not None and revert.state is RevertState.GONE and by_parents:
+            pairs[place] = RevertPair(revert.target, revert.parent, revert.by, by_parents[0])
     undone = dict(zip(pairs, undone_by(desk.repository, list(pairs.values()), desk.progress), strict=True))
-    return [_state(one, undone[place], rules) if place in undone else one for place, one in enumerate(claimed)]
+    return [_state(revert, undone[place], rules) if place in undone else revert for place, revert in enumerate(claimed)]
 
 
 def _state(revert: Revert, undone: Undone, rules: TrustRules) -> Revert:
@@ -265,7 +267,7 @@ def _settled(every: Sequence[Revert], history: RevertHistory) -> Iterator[Revert
         if revert.state is RevertState.WHOLE:
             again = [later.by for later in by_target.get(revert.by, ()) if standing.get(later.by) is None]
             standing[revert.by] = again[0] if again else None
-    return (_became(one, standing, history) for one in every)
+    return (_became(revert, standing, history) for revert in every)
 
 
 def _became(revert: Revert, standing: Mapping[CommitSha, CommitSha | None], history: RevertHistory) -> Revert:

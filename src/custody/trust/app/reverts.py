@@ -30,13 +30,13 @@ def trust_reverts(
     """
     reverts = found_reverts(desk, typed, trust_rules(desk))
     outcomes = _recorded(desk, reverts, actor or user()) if record and desk.exists() else {}
-    states = Counter(one.state.value for one in reverts.found)
-    made = [one for told in outcomes.values() for one in told if one.taken is not None]
+    states = Counter(revert.state.value for revert in reverts.found)
+    made = [outcome for agent_outcomes in outcomes.values() for outcome in agent_outcomes if outcome.taken is not None]
     return TrustRevertsReport(
         tip=reverts.tip,
         base=reverts.base,
         commits=len(reverts.history.asked),
-        found=[_report_revert(one, reverts, outcomes.get(one.target, ())) for one in reverts.found],
+        found=[_report_revert(revert, reverts, outcomes.get(revert.target, ())) for revert in reverts.found],
         counts={state.value: states[state.value] for state in RevertState if states[state.value]},
         recording=record,
         recorded=len(made),
@@ -45,15 +45,19 @@ def trust_reverts(
 
 def _recorded(desk: Workspace, reverts: Reverts, actor: str) -> Mapping[CommitSha | None, Sequence[AgentOutcome]]:
     """What the reverts that count mean for the agents whose lines they take back, by the commit taken back."""
-    counting = {one.target: one for one in reverts.found if one.state is RevertState.WHOLE and one.target is not None}
-    subjects = [commit_subject(desk.repository, target, base=one.parent) for target, one in counting.items()]
-    told: dict[CommitSha | None, Sequence[AgentOutcome]] = {}
-    for one, subject, by in zip(counting.values(), subjects, _written(desk, subjects), strict=True):
-        subject_line = reverts.history.commits[one.by].subject[:SUBJECT_SIGNS_MAX]
-        reason = f"taken back by {one.by[:SHORT_DIGITS]}: {subject_line}"
+    counting = {
+        revert.target: revert
+        for revert in reverts.found
+        if revert.state is RevertState.WHOLE and revert.target is not None
+    }
+    subjects = [commit_subject(desk.repository, target, base=revert.parent) for target, revert in counting.items()]
+    outcomes: dict[CommitSha | None, Sequence[AgentOutcome]] = {}
+    for revert, subject, by in zip(counting.values(), subjects, _written(desk, subjects), strict=True):
+        subject_line = reverts.history.commits[revert.by].subject[:SUBJECT_SIGNS_MAX]
+        reason = f"taken back by {revert.by[:SHORT_DIGITS]}: {subject_line}"
         wanted = OutcomeRequest(change=subject.change, outcome="reverted", actor=actor, reason=reason)
-        told[one.target] = keep_outcome(desk, wanted, subject, by).agents
-    return told
+        outcomes[revert.target] = keep_outcome(desk, wanted, subject, by).agents
+    return outcomes
 
 
 def _written(desk: Workspace, subjects: Sequence[OutcomeSubject]) -> Iterator[AuthorLines]:

@@ -58,7 +58,9 @@ def trust_simulate(
     now_ns = desk.now_ns()
     since_ns = moment_before(since, now_ns)
     gathered = gather(desk, rules[IN_FORCE], since_ns, now_ns, source)
-    simulated = {name: _simulated(desk, name, gathered.pasts, one, since_ns) for name, one in rules.items()}
+    simulated = {
+        name: _simulated(desk, name, gathered.pasts, policy_rules, since_ns) for name, policy_rules in rules.items()
+    }
     return report_simulation(simulated, gathered, since_ns, now_ns)
 
 
@@ -71,12 +73,12 @@ def report_simulation(
     return TrustSimulateReport(
         since=text_from(since_ns),
         until=text_from(now_ns),
-        recorded=sum(one.source == "records" for one in judged),
-        commits=sum(one.source == "git" for one in judged),
+        recorded=sum(change.source == "records" for change in judged),
+        commits=sum(change.source == "git" for change in judged),
         reverted_commits=gathered.history.reverted,
         mended_commits=gathered.history.mended,
         undated_commits=gathered.history.undated,
-        policies=[_policy(name, one) for name, one in simulated.items()],
+        policies=[_policy(name, result) for name, result in simulated.items()],
         examples=examples[:EXAMPLES_MAX],
         example_count=len(examples),
     )
@@ -172,8 +174,8 @@ def _policy(name: str, simulated: SimulationResult) -> SimulatedPolicy:
         controlled=_landing(simulated.controlled),
         reasons=simulated.reasons(),
         agents=[
-            AgentMergeShare(agent=agent, landing=_landing(one))
-            for agent, one in sorted(simulated.by_agent().items(), key=lambda row: (-row[1].approved, row[0]))
+            AgentMergeShare(agent=agent, landing=_landing(agent_tally))
+            for agent, agent_tally in sorted(simulated.by_agent().items(), key=lambda row: (-row[1].approved, row[0]))
         ],
     )
 
@@ -193,8 +195,8 @@ def _landing(tally: PolicyTally) -> MergeShare:
 def _examples(simulated: Mapping[str, SimulationResult]) -> Iterator[SimulatedExample]:
     """Changes worth looking at: the largest bad ones that would land, then those about which the policies differ."""
     rows = list(zip(*(result.judged for result in simulated.values()), strict=True))
-    bad = [row for row in rows if row[0].bad and any(one.approved for one in row)]
-    differing = [row for row in rows if not row[0].bad and len({one.approved for one in row}) > 1]
+    bad = [row for row in rows if row[0].bad and any(change.approved for change in row)]
+    differing = [row for row in rows if not row[0].bad and len({change.approved for change in row}) > 1]
     for chosen, why in ((bad, "lands and was bad"), (differing, "the policies differ")):
         for row in sorted(chosen, key=lambda row: (-row[0].lines, row[0].opened_ns, row[0].entry.id)):
             yield _example(dict(zip(simulated, row, strict=True)), why)
@@ -212,5 +214,5 @@ def _example(by_policy: Mapping[str, SimulatedChange], why: str) -> SimulatedExa
         chance=judged.chance,
         low=judged.low,
         why=why,
-        reasons={name: list(one.reasons) for name, one in by_policy.items()},
+        reasons={name: list(change.reasons) for name, change in by_policy.items()},
     )

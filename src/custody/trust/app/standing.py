@@ -106,7 +106,9 @@ def _read_stored_standing(store: Store, agent: str, asked: TrustQuery) -> Positi
     waiting = [_decided(store, *place) for place in kept.waiting]
     if None in waiting:
         return None
-    folded = FoldState(_standing(kept), tuple(one for one in waiting if one is not None), (kept.last_ns, kept.last_ref))
+    folded = FoldState(
+        _standing(kept), tuple(entry for entry in waiting if entry is not None), (kept.last_ns, kept.last_ref)
+    )
     return Position(folded, {StoreId(chain): seq for chain, seq in kept.read.items()})
 
 
@@ -127,7 +129,7 @@ def keep_due(store: Store, agent: str, asked: TrustQuery, position: Position, ge
         last_ns=folded.last[0],
         last=(folded.last[1].store, int(folded.last[1].seq)),
         # A decision is the one view of its record.
-        waiting=[(one.record.store, int(one.record.seq), 0) for one in folded.waiting],
+        waiting=[(entry.record.store, int(entry.record.seq), 0) for entry in folded.waiting],
         score=standing.score,
         earned=standing.earned,
         since_ns=standing.since_ns,

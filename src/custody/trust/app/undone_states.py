@@ -52,8 +52,8 @@ def _changed(
     repository: Repository, pairs: Sequence[RevertPair]
 ) -> dict[tuple[CommitSha, CommitSha | None], tuple[FileChange, ...]]:
     wanted = list(dict.fromkeys((pair.target, pair.parent) for pair in pairs))
-    with repository.changes([Comparison(*one) for one in wanted], renames=False) as answers:
-        return {one: answer.files[:FILES_MAX] for one, answer in zip(wanted, answers, strict=True)}
+    with repository.changes([Comparison(*commits) for commits in wanted], renames=False) as answers:
+        return {commits: answer.files[:FILES_MAX] for commits, answer in zip(wanted, answers, strict=True)}
 
 
 def _names(looked: Iterable[tuple[RevertPair, Sequence[FileChange]]]) -> Iterator[FileAt]:
@@ -64,9 +64,9 @@ def _names(looked: Iterable[tuple[RevertPair, Sequence[FileChange]]]) -> Iterato
             yield FileAt(pair.by, change.path)
 
 
-def _files(changes: Sequence[FileChange], found: Iterator[ObjectInfo | NoObject]) -> Iterator[_FourStates]:
+def _files(changes: Sequence[FileChange], infos: Iterator[ObjectInfo | NoObject]) -> Iterator[_FourStates]:
     for change in changes:
-        then, now = (None if isinstance(one, NoObject) else one.id for one in (next(found), next(found)))
+        then, now = (None if isinstance(info, NoObject) else info.id for info in (next(infos), next(infos)))
         old, new = (None if side is None else side.blob for side in (change.old, change.new))
         yield _FourStates(old, new, then, now)
 

@@ -56,7 +56,7 @@ def _render_bench(report: TrustBenchReport) -> Iterator[str]:
             yield f"{title}: {figures[0].count:,} prediction(s)"
             yield from _table([HEADER, *(_row(figure) for figure in figures)])
     yield f"'passes' is what has a chance from {report.chance_min:g} on, 'bad' the share of it that was rejected"
-    yield from (_render_policy(one) for one in report.scored if one.policy_coverage is not None)
+    yield from (_render_policy(figure) for figure in report.scored if figure.policy_coverage is not None)
     yield from (_render_risk(risk_figures) for risk_figures in report.risk)
 
 

@@ -164,7 +164,9 @@ def render_agent_outcome(outcome: AgentOutcome) -> Iterator[str]:
 
 def _render_outcome(report: TrustOutcomeReport) -> Iterator[str]:
     others = f"{report.person_lines} of persons, {report.unknown_lines} of nobody known"
-    counted = f"{report.lines} line(s) changed; added are {sum(one.lines for one in report.agents)} of agents, {others}"
+    counted = (
+        f"{report.lines} line(s) changed; added are {sum(agent.lines for agent in report.agents)} of agents, {others}"
+    )
     yield f"{report.told} {report.change[:SHORT_DIGITS]}: {counted}"
     if not report.agents:
         yield "no agent's line is found in it, so nothing is recorded about one"
@@ -193,14 +195,14 @@ def _agent_and_change(words: Sequence[str]) -> tuple[str | None, str]:
 
 
 def _check_alone(*others: str | None) -> None:
-    if any(one is not None for one in others):
+    if any(other is not None for other in others):
         raise InputError(
             "an outcome corrects by itself what was told before", hint="leave --overrides and --reverts out"
         )
 
 
 def _check_one_target(commit: str | None, overrides: str | None, reverts: str | None) -> None:
-    if sum(one is not None for one in (commit, overrides, reverts)) != 1:
+    if sum(target is not None for target in (commit, overrides, reverts)) != 1:
         raise InputError(
             "a decision is about one thing: a commit, --overrides or --reverts", hint="give exactly one of the three"
         )

@@ -56,8 +56,8 @@ def reverts(ctx: click.Context, history: str | None, *, record: bool, actor: str
 
 
 def _render_reverts(report: TrustRevertsReport) -> Iterator[str]:
-    for one in report.found[-SHOWN_MAX:]:
-        yield from _render_revert(one)
+    for revert in report.found[-SHOWN_MAX:]:
+        yield from _render_revert(revert)
     if len(report.found) > SHOWN_MAX:
         yield f"… and {len(report.found) - SHOWN_MAX:,} older ones: --json has all"
     counted = ", ".join(f"{count:,} {state}" for state, count in report.counts.items()) or "none"
