@@ -21,27 +21,32 @@ def befores_of(store: Store, edited: EditAttributions, effective: Effective) -> 
     """What was called before each risky file of a change was changed; each session and file once."""
     rules = effective.of(GateRules)
     risky = {
-        path: told
-        for path, told in edited.items()
+        path: attributions
+        for path, attributions in edited.items()
         if any(matches(risky_path, path) for risky_path in rules.risky_paths)
     }
-    written = [(path, one) for path, told in risky.items() for one in told if one.kind in ("agent", "mixed")]
+    written = [
+        (path, attribution)
+        for path, attributions in risky.items()
+        for attribution in attributions
+        if attribution.kind in ("agent", "mixed")
+    ]
     asked: dict[tuple[str, str, str, bool], None] = {}
-    for path, one in written:
-        if one.session_id is None or one.tool_call_id is None:
+    for path, attribution in written:
+        if attribution.session_id is None or attribution.tool_call_id is None:
             return MissingEvidence(f"nothing shows by which call '{path}' was changed", READ_IT)
-        asked[path, one.session_id, one.tool_call_id, one.grade == Grade.CLAIMED.value] = None
+        asked[path, attribution.session_id, attribution.tool_call_id, attribution.grade == Grade.CLAIMED.value] = None
     if not asked:
         return ()
     chances = CallChances(store, effective, {session for _, session, _, _ in asked})
     if chances.known_calls < rules.calls_learnt_min:
         least = f"gate.calls_learnt_min is {rules.calls_learnt_min}"
         return MissingEvidence(f"only {chances.known_calls} call(s) of other sessions are known, and {least}", READ_IT)
-    found: dict[tuple[str, str], Before] = {}
+    befores: dict[tuple[str, str], Before] = {}
     for path, session, call, is_claimed in asked:
         run = chances.find_run_before(session, CallId(call), rules.calls_before, is_claimed=is_claimed)
         if run is None:
             return MissingEvidence(f"the call by which '{path}' was changed is not among those of its session", READ_IT)
-        if (path, session) not in found or run.chance < found[path, session].chance:
-            found[path, session] = Before(path, session, run.chance, run.names)
-    return tuple(found.values())
+        if (path, session) not in befores or run.chance < befores[path, session].chance:
+            befores[path, session] = Before(path, session, run.chance, run.names)
+    return tuple(befores.values())

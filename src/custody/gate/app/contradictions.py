@@ -51,25 +51,27 @@ class Doubts:
         known = recorded or RecordState()
         return RecordState(known.gaps, (*known.damage, *found))
 
-    def of(self, path: RepoPath, told: Sequence[Attribution]) -> frozenset[int]:
+    def of(self, path: RepoPath, attributions: Sequence[Attribution]) -> frozenset[int]:
         """The answers about one file that other records contradict, by their first line."""
         answers = [
-            attribution for attribution in told if attribution.kind != "none" and attribution.session_id is not None
+            attribution
+            for attribution in attributions
+            if attribution.kind != "none" and attribution.session_id is not None
         ]
         if not answers or self._evidence.rules.profile != "lineage":
             return frozenset()
         texts = self._evidence.texts(path, self._commit)
-        lines = {one.start_line: texts[one.start_line - 1 : one.end_line] for one in answers}
+        lines = {answer.start_line: texts[answer.start_line - 1 : answer.end_line] for answer in answers}
         for answer in answers:
             if not self._is_founded(answer, lines[answer.start_line]):
                 self._unfounded.append(path.display)
-        claims = find_agents_by_line(self._evidence, path, texts, [line for some in lines.values() for line in some])
+        claims = find_agents_by_line(self._evidence, path, texts, [line for block in lines.values() for line in block])
         return frozenset(
-            one.start_line
-            for one in answers
-            if self._is_told_twice(one)
-            or self._is_a_claim(one)
-            or any(_is_claimed(one, claims.get(line)) for line in lines[one.start_line])
+            answer.start_line
+            for answer in answers
+            if self._is_told_twice(answer)
+            or self._is_a_claim(answer)
+            or any(_is_claimed(answer, claims.get(line)) for line in lines[answer.start_line])
         )
 
     # --- told twice -----------------------------------------------------------------------------------------------

@@ -70,11 +70,11 @@ def gate(desk: Workspace, request: GateRequest) -> GateReport:
     """Judge what a change brings, by the rules of its base."""
     now_ns = desk.now_ns()
     still = replace(desk, now_ns=lambda: now_ns)
-    with resolve_change(still, request.change) as one:
-        policy = policy_of(one)
-        rests, looked = _gather_stable_evidence(still, one, policy, request.description)
+    with resolve_change(still, request.change) as review:
+        policy = policy_of(review)
+        rests, looked = _gather_stable_evidence(still, review, policy, request.description)
         verdict = judge(looked.seen, tuple(CHECKS.values()), policy.rules.of(GateRules))
-        return _report(one, policy, looked, verdict, _VerdictBinding(now_ns, rests, request.description))
+        return _report(review, policy, looked, verdict, _VerdictBinding(now_ns, rests, request.description))
 
 
 def _gather_stable_evidence(
@@ -95,12 +95,12 @@ def _gather_stable_evidence(
 
 def first_place(desk: Workspace, request: GateRequest) -> PlaceReport:
     """Where something is said that is about the change as a whole: at the first line that it adds."""
-    with resolve_change(desk, request.change) as one:
-        for addition in one.change.additions:
+    with resolve_change(desk, request.change) as review:
+        for addition in review.change.additions:
             if addition.lines:
                 line = addition.lines[0].first
                 return PlaceReport(addition.path.display, line, line)
-        files = [file.change.path.display for file in one.change.files]
+        files = [file.change.path.display for file in review.change.files]
     return PlaceReport(files[0] if files else RULES_FILE, None, None)
 
 

@@ -164,7 +164,9 @@ def _add_trust_answers(
     store: Store, review: ChangeUnderReview, policy: Policy, seen: GateEvidence, now_ns: int
 ) -> GatheredEvidence:
     """The same with what the records of the agents say that wrote it, folded anew from what was just checked."""
-    stretches = [one for file in seen.files if not isinstance(file.found, MissingEvidence) for one in file.found]
+    stretches = [
+        stretch for file in seen.files if not isinstance(file.found, MissingEvidence) for stretch in file.found
+    ]
     lines = Counter[ChangeAuthor]()
     for stretch in stretches:
         if stretch.author is not None:

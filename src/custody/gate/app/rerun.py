@@ -120,7 +120,7 @@ def _homes(store: Store, rests: EvidenceBasis) -> Iterator[EvidenceBasis]:
     owned = frozenset(store.tables.owned() & named)
     yield replace(rests, own=own_among(store, named), owned=owned)
     if not owned:
-        yield from (replace(rests, own=one, owned=frozenset((one,))) for one in sorted(named)[:HOMES_MAX])
+        yield from (replace(rests, own=home, owned=frozenset((home,))) for home in sorted(named)[:HOMES_MAX])
 
 
 def _at_any(desk: Workspace, asked: RerunRequest, homes: Sequence[EvidenceBasis]) -> RerunResult:

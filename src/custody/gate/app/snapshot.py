@@ -59,5 +59,5 @@ def past_desk(desk: Workspace, rests: EvidenceBasis) -> Iterator[PastWorkspace]:
                 own_as(store, rests.owned, rests.own)
             if rests.index is not None:
                 copy_index_until(source, rests.index.changes, store)
-        same = {one.name: getattr(desk, one.name) for one in fields(Workspace)}
+        same = {desk_field.name: getattr(desk, desk_field.name) for desk_field in fields(Workspace)}
         yield PastWorkspace(**same, store=store)

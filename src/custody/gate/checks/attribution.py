@@ -29,7 +29,10 @@ def attribution(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     # Where nothing was recorded, that no line has evidence is no finding: nobody looked.
     if isinstance(seen.recorded, RecordState):
         placed = [
-            (file.path, one) for file in seen.files if not isinstance(file.found, MissingEvidence) for one in file.found
+            (file.path, added_range)
+            for file in seen.files
+            if not isinstance(file.found, MissingEvidence)
+            for added_range in file.found
         ]
         yield from _none(placed, rules)
         yield from _weak(placed, rules)
@@ -92,14 +95,19 @@ def _weak(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
         for file_range in placed
         if file_range[1].whose is not LineOwner.NONE and _is_weak(file_range[1], rules)
     ]
-    claimed = [one for one in weak if one[1].grade is None or one[1].grade is Grade.CLAIMED]
+    claimed = [file_range for file_range in weak if file_range[1].grade is None or file_range[1].grade is Grade.CLAIMED]
     strict = rules.stricter(ReasonCode.ATTR_WEAK, ReasonCode.ATTR_NONE)
     # Without its claim a line would be nobody's: a claim, which anybody can write, must not be milder than none.
-    stood = [(claimed, strict), ([one for one in weak if one not in claimed], rules.level(ReasonCode.ATTR_WEAK))]
-    for some, level in stood if strict is not rules.level(ReasonCode.ATTR_WEAK) else [(weak, strict)]:
-        if some:
+    stood = [
+        (claimed, strict),
+        ([file_range for file_range in weak if file_range not in claimed], rules.level(ReasonCode.ATTR_WEAK)),
+    ]
+    for file_ranges, level in stood if strict is not rules.level(ReasonCode.ATTR_WEAK) else [(weak, strict)]:
+        if file_ranges:
             sentence = f"the evidence is weaker than tier {rules.tier_max} and grade '{rules.grade_min}' for"
-            reason = rules.reason(ReasonCode.ATTR_WEAK, f"{sentence} {_counted(some, placed)}", spots=_spots(some))
+            reason = rules.reason(
+                ReasonCode.ATTR_WEAK, f"{sentence} {_counted(file_ranges, placed)}", spots=_spots(file_ranges)
+            )
             yield replace(reason, level=level)
 
 

@@ -34,7 +34,7 @@ def citations(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
         for lack in text.lacks:
             by_code[_CODES.get(lack.code, ReasonCode.CITE_BROKEN)].append(lack)
         for code, lacks in by_code.items():
-            spots = [Spot(text.name, Lines(one.line, one.line)) for one in lacks] if text.is_file else []
+            spots = [Spot(text.name, Lines(lack.line, lack.line)) for lack in lacks] if text.is_file else []
             yield rules.reason(code, f"{text.name}: {_describe_lacks(lacks)}", spots=spots)
 
 

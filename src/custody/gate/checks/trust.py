@@ -29,7 +29,7 @@ def trust(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
         return
     yield from _unanswered(placed, seen.trust, rules)
     authors = {stretch.author for _, stretch in placed}
-    for answer in (one for one in seen.trust if one.author in authors):
+    for answer in (trust_answer for trust_answer in seen.trust if trust_answer.author in authors):
         for against in answer.approval.against:
             yield rules.reason(ReasonCode(against.code.value), f"{answer.author.agent}: {against.sentence}")
 

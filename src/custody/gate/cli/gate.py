@@ -107,7 +107,7 @@ def _render_verdict(report: GateReport) -> Iterator[str]:
         yield f"  {reason.code} ({reason.level}): {reason.sentence}; {reason.remedy}"
     yield from (render_agent_approval(agent) for agent in report.trust)
     if report.skipped:
-        yield f"  not looked at: {'; '.join(f'{one.name}, since {one.why}' for one in report.skipped)}"
+        yield f"  not looked at: {'; '.join(f'{check.name}, since {check.why}' for check in report.skipped)}"
     head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
     yield f"{report.fork[:SHA_DIGITS]}..{head}: {_added(report)}"
 

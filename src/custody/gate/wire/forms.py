@@ -186,8 +186,8 @@ def _paragraphs(report: GateReport) -> Iterator[str]:
     yield f"{sum(by_whom.values())} added line(s): {counts}."
     for agent in report.trust:
         yield f"`{_code(agent.agent)}`: score {agent.score:.4f}, {agent.tier}, {agent.samples} decision(s)."
-    for one in report.skipped:
-        yield f"Not looked at: {one.name}, since {escape_markup(one.why)}."
+    for check in report.skipped:
+        yield f"Not looked at: {check.name}, since {escape_markup(check.why)}."
     yield ""
     head = "the work tree" if report.worktree else report.head[:SHA_DIGITS]
     yield f"<sub>{report.fork[:SHA_DIGITS]}..{head}, rules {report.rules_digest[:19]}, as of {report.as_of}</sub>"

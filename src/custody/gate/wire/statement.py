@@ -132,15 +132,15 @@ def _enveloped(data: bytes, value: dict[str, Json]) -> GivenVerdict:
     if data not in (written := dump(value), written + b"\n"):
         raise InputError("the envelope is not as custody writes it", hint="it was changed or written anew by something")
     payload = strict_base64(envelope.payload)
-    (one,) = envelope.signatures
+    (envelope_signature,) = envelope.signatures
     try:
-        signature = strict_base64(one.sig).decode("ascii")
+        signature = strict_base64(envelope_signature.sig).decode("ascii")
     except UnicodeDecodeError as error:
         raise InputError("the signature is no SSH signature", hint="the file was changed") from error
-    if fingerprint(public_key_of(signature)) != one.keyid:
+    if fingerprint(public_key_of(signature)) != envelope_signature.keyid:
         raise InputError("the signature was made by another key than the envelope names", hint="the file was changed")
     stated = _stated(_object(parse(payload, bytes_max=VERDICT_BYTES_MAX)))
-    signed = SignedStatement(pae(payload), one.keyid, signature)
+    signed = SignedStatement(pae(payload), envelope_signature.keyid, signature)
     return GivenVerdict("envelope", stated.value, stated.report, stated.subjects, signed)
 
 
