@@ -165,7 +165,7 @@ class _Chain:
         seen = [
             session_end for session_end in session_ends(store, trace.session) if session_end.view.agent == trace.agent
         ]
-        session = merge_session(one.view for one in seen)
+        session = merge_session(session_end.view for session_end in seen)
         finding = self._answer.finding
         shown_by = finding.candidate.records if isinstance(finding, TraceAttribution) and not seen else ()
         return SessionLink(
@@ -225,7 +225,7 @@ def _upwards(store: Store, trace: Trace, call: str | None) -> Iterator["_Call | 
 
 def _call(store: Store, trace: Trace, call: str) -> _Call | None:
     seen = [call_view for call_view in call_views(store, trace.session, call) if call_view.view.agent == trace.agent]
-    merged = merge_calls(one.view for one in seen)
+    merged = merge_calls(call_view.view for call_view in seen)
     return _Call(merged[0], _refs(seen)) if merged else None
 
 
