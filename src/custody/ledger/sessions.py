@@ -204,8 +204,8 @@ def _call_line(call: ToolCall, files: set[str], sources: set[str]) -> CallLine:
 def prompts_of(seen: Sequence[ObservedView[View]]) -> list[Prompt]:
     """The prompts in order; one that was seen twice counts once, as it was seen first."""
     prompts = {view.view.id: (view, view.view) for view in reversed(seen) if isinstance(view.view, Prompt)}
-    written = [prompt for one, prompt in prompts.values() if one.record.entry.kind == TRANSCRIPT]
-    typed = [prompt for one, prompt in prompts.values() if one.record.entry.kind != TRANSCRIPT]
+    written = [prompt for view, prompt in prompts.values() if view.record.entry.kind == TRANSCRIPT]
+    typed = [prompt for view, prompt in prompts.values() if view.record.entry.kind != TRANSCRIPT]
     for prompt in typed:
         again = [other for other in written if _is_same(prompt, other)]
         if again:

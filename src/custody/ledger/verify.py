@@ -91,7 +91,7 @@ def _readable(store: Store, digests: Sequence[Digest]) -> dict[Digest, Body | No
     except DamagedStoreError:
         if len(digests) == 1:
             return {digests[0]: None}
-        return {digest: body for one in digests for digest, body in _readable(store, [one]).items()}
+        return {digest: body for single_digest in digests for digest, body in _readable(store, [single_digest]).items()}
 
 
 def _is_explained(store: Store, digest: Digest, erasures: Erasures) -> bool:

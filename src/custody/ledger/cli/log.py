@@ -69,9 +69,10 @@ def _nothing(agent: str | None) -> str:
 def _by_agent(report: LogReport, agent: str | None) -> str:
     if not report.agents:
         return _nothing(agent)
-    wide = max(len(one.agent) for one in report.agents)
+    wide = max(len(agent_line.agent) for agent_line in report.agents)
     return "\n".join(
-        f"{one.agent:<{wide}}  {one.sessions:>6,} session(s)  last {one.last[:19]}Z" for one in report.agents
+        f"{agent_line.agent:<{wide}}  {agent_line.sessions:>6,} session(s)  last {agent_line.last[:19]}Z"
+        for agent_line in report.agents
     )
 
 
@@ -126,9 +127,9 @@ def _branch(call: CallLine, below: Mapping[str, list[CallLine]], depth: int) -> 
     """A call, and below it those that it made."""
     waiting = [(call, depth)]
     while waiting:
-        one, level = waiting.pop()
-        yield _call(one, level)
-        waiting.extend((child, level + 1) for child in reversed(below.get(one.id, [])))
+        current_call, level = waiting.pop()
+        yield _call(current_call, level)
+        waiting.extend((child, level + 1) for child in reversed(below.get(current_call.id, [])))
 
 
 def _prompt(prompt: PromptLine) -> str:
