@@ -60,9 +60,9 @@ def _iterate_payload(store: Store, record: Record, brought: set[Digest], *, text
         yield encode_line(OutlineLine(digest_text(payload), body.outline.decode()))
         return
     held = parts(parse(body.data, bytes_max=len(body.data))) if body.data is not None else frozenset()
-    for digest, one in sorted(store.tables.bodies(held - brought).items()):
+    for digest, part in sorted(store.tables.bodies(held - brought).items()):
         brought.add(digest)
-        yield encode_line(body_line(digest, one.data))
+        yield encode_line(body_line(digest, part.data))
     brought.add(payload)
     yield encode_line(body_line(payload, body.data))
 

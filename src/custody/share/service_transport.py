@@ -112,9 +112,9 @@ class _ChainUpload:
             lines: list[bytes] = []
             first, size = after, 0
             while after < self.head.seq and after - first < STRETCH_RECORDS_MAX and size < STRETCH_BYTES_MAX:
-                one = list(stretch_lines(store, chain, after=after, until=after + 1, texts=self.texts))
-                lines += one
-                size += sum(map(len, one))
+                record_lines = list(stretch_lines(store, chain, after=after, until=after + 1, texts=self.texts))
+                lines += record_lines
+                size += sum(map(len, record_lines))
                 after += 1
             record = next(iter(store.tables.records(chain, after=after - 1)))
             yield ChainTip(chain, Seq(after), record.link), lines

@@ -73,7 +73,7 @@ def list_remotes() -> RemoteReport:
     """The services that the user named."""
     known = RemoteBook(os.environ).all()
     return RemoteReport(
-        remotes=[RemoteInfo(one.name, one.url, one.token is not None) for _, one in sorted(known.items())]
+        remotes=[RemoteInfo(remote.name, remote.url, remote.token is not None) for _, remote in sorted(known.items())]
     )
 
 

@@ -48,7 +48,7 @@ class RemoteBook:
             raise WorldError(f"cannot read '{self.path}': {error.strerror}") from error
         try:
             said = json.loads(data)["remotes"]
-            return {name: NamedRemote(name, str(one["url"]), one.get("token")) for name, one in said.items()}
+            return {name: NamedRemote(name, str(entry["url"]), entry.get("token")) for name, entry in said.items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(
                 f"'{self.path}' is no list of remotes", hint="move it away; 'custody remote add' makes a new one"
@@ -73,8 +73,8 @@ class RemoteBook:
         self._write(known)
 
     def _write(self, remotes: Mapping[str, NamedRemote]) -> None:
-        told = {name: {"url": one.url, "token": one.token} for name, one in sorted(remotes.items())}
-        data = json.dumps({"remotes": told}, indent=2, sort_keys=True).encode() + b"\n"
+        entries = {name: {"url": remote.url, "token": remote.token} for name, remote in sorted(remotes.items())}
+        data = json.dumps({"remotes": entries}, indent=2, sort_keys=True).encode() + b"\n"
         aside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
