@@ -51,7 +51,10 @@ class Seal:
         try:
             looks = self._settled(aside) if key else None
             if looks is not None:
-                fields: dict[str, Json] = {"looks": looks, "verified": {str(one): seq for one, seq in verified.items()}}
+                fields: dict[str, Json] = {
+                    "looks": looks,
+                    "verified": {str(chain): seq for chain, seq in verified.items()},
+                }
                 aside.write_bytes(dump({**fields, "mac": _mac(fields, key)}) + b"\n")
                 aside.rename(self._path)
         except OSError:

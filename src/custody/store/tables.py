@@ -173,9 +173,9 @@ class Tables:
     def known_among(self, entries: Iterable[RecordDraft]) -> KnownEvents:
         """Which of these events and observations are in a chain already: ``is_known`` for many."""
         known = KnownEvents(set(), set())
-        for some in split_batches(entries, NAMES):
-            events, keys, digests = zip(*((one.event, one.key, one.digest) for one in some), strict=True)
-            marks = ", ".join("?" * len(some))
+        for batch in split_batches(entries, NAMES):
+            events, keys, digests = zip(*((draft.event, draft.key, draft.digest) for draft in batch), strict=True)
+            marks = ", ".join("?" * len(batch))
             for (event,) in self.db.rows(f"SELECT event_id FROM record WHERE event_id IN ({marks})", events):
                 known.events.add(EventId(str(event)))
             for key, digest in self.db.rows(
