@@ -79,7 +79,7 @@ def parse_entries(chunks: Iterable[bytes]) -> Iterator[IndexEntry]:
     last: IndexEntry | None = None
     for entry in _every(chunks):
         if last and last.path.raw == entry.path.raw:
-            last = min(last, entry, key=lambda one: _PREFERRED.index(one.stage))
+            last = min(last, entry, key=lambda candidate: _PREFERRED.index(candidate.stage))
         else:
             if last:
                 yield last

@@ -168,7 +168,12 @@ class Repository:
         """
         name = notes_ref(ref)
         tip = next(
-            (one.id for one in list(self.refs(f"{name.rpartition('/')[0]}/")) if one.name == name.encode()), None
+            (
+                reference.id
+                for reference in list(self.refs(f"{name.rpartition('/')[0]}/"))
+                if reference.name == name.encode()
+            ),
+            None,
         )
         entries = [] if tip is None else list(self.tree(CommitSha(tip)))
         made = NotesTree(self.common_dir / "objects", self.object_format, entries)

@@ -85,16 +85,16 @@ def work_commit(asked: WorkCommitRequest, user: Git, sealed: SealedObjects) -> I
     with a_private_repository(place, work_tree, _patterns(user, place, work_tree)) as private:
         git = private.git(place, work_tree, settings, asked.process_limits.brief())
         here = WorkTreeScan(place, work_tree, private, git, settings, asked.process_limits, Disk(work_tree))
-        found = list(tracked_files(here))
-        unseen = [one for one in found if isinstance(one, SkippedFile)]
-        found += untracked_files(here, asked.limits.untracked_files_max, unseen)
+        entries = list(tracked_files(here))
+        unseen = [entry for entry in entries if isinstance(entry, SkippedFile)]
+        entries += untracked_files(here, asked.limits.untracked_files_max, unseen)
         read = WorkReader(here, asked.limits, sealed.objects).read_all(
-            [one for one in found if isinstance(one, PendingFile)]
+            [entry for entry in entries if isinstance(entry, PendingFile)]
         )
-        known = [*(one for one in found if not isinstance(one, PendingFile)), *read]
-        tree = _tree([one for one in known if isinstance(one, IndexedFile)], private, sealed)
+        known = [*(entry for entry in entries if not isinstance(entry, PendingFile)), *read]
+        tree = _tree([file for file in known if isinstance(file, IndexedFile)], private, sealed)
         commit = private.keep("commit", _commit(tree, asked.parent, _when(asked, sealed.objects)))
-        out = sorted((one for one in known if isinstance(one, NoWorkFile)), key=lambda one: one.path)
+        out = sorted((file for file in known if isinstance(file, NoWorkFile)), key=lambda file: file.path)
         yield WorkTreeCommit(private.objects, CommitSha(commit), tuple(out))
 
 

@@ -38,14 +38,14 @@ class WorkReader:
 
     def read_all(self, wanted: Sequence[PendingFile]) -> Iterator[IndexedFile | NoWorkFile]:
         """What the commit has at each of these paths, and what is left out."""
-        for one, found in self._with_attributes(wanted):
-            answer = self._read(one, found)
+        for file, file_attributes in self._with_attributes(wanted):
+            answer = self._read(file, file_attributes)
             if isinstance(answer, IndexedFile):
                 yield answer
-            elif one.entry and is_unchanged(self._here, one.entry, one.found, by_seconds=False):
-                yield IndexedFile(one.path, one.entry.mode, one.entry.id)
+            elif file.entry and is_unchanged(self._here, file.entry, file.found, by_seconds=False):
+                yield IndexedFile(file.path, file.entry.mode, file.entry.id)
             else:
-                yield from keep_index_entry(one.entry, answer)
+                yield from keep_index_entry(file.entry, answer)
 
     def _with_attributes(self, wanted: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, Attributes]]:
         if not wanted:
