@@ -21,7 +21,7 @@ def drain(spool: Spool, store: Store, now_ns: Callable[[], int]) -> int:
             spool.remove(arrival.entry.event for arrival in waiting.arrivals)
         if waiting.refused:
             # First, so that who clears away what was set aside does not clear away that it was.
-            drain_lost([_refused(one) for one in waiting.refused], store, now_ns())
+            drain_lost([_refused(refused) for refused in waiting.refused], store, now_ns())
             spool.set_aside(refused.event for refused in waiting.refused)
     return made
 
