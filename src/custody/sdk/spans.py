@@ -171,7 +171,7 @@ def open_spans() -> list[Span]:
     """The spans that have begun and not ended: looked for, not kept in a list, since this is asked once in a run."""
     import gc
 
-    return [one for one in gc.get_objects() if type(one) is Span and one._token is not None]  # noqa: SLF001 - ours
+    return [live for live in gc.get_objects() if type(live) is Span and live._token is not None]  # noqa: SLF001 - ours
 
 
 def end_open() -> None:
@@ -204,13 +204,13 @@ def _around(pair: SpanIds) -> SpanIds | None:
     return pair
 
 
-def _leave_late(one: Span) -> None:
+def _leave_late(ended_span: Span) -> None:
     """One ends while another runs: later ones are not inside it, wherever its name still stands."""
-    if one._epoch == process.epoch:  # noqa: SLF001 - ours
+    if ended_span._epoch == process.epoch:  # noqa: SLF001 - ours
         late = _late.setdefault(get_ident(), {})
         while len(late) >= LATE_MAX:
             del late[next(iter(late))]
-        late[one.pair] = one._outer  # noqa: SLF001 - ours
+        late[ended_span.pair] = ended_span._outer  # noqa: SLF001 - ours
         for oldest in tuple(_late)[:-LATE_THREADS_MAX]:
             _late.pop(oldest, None)
 
