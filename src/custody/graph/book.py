@@ -154,15 +154,15 @@ class Book:
     def load(self, nodes: Iterable[NodeRow], edges: Iterable[EdgeRow]) -> list[EdgeRow]:
         """Take over rows as they are; those that cannot be read are given back."""
         self.version += 1
-        for kept in nodes:
-            kind = next((one for one in Kind if one.value == kept.kind), kind_of(kept.name))
-            self.nodes[kept.name] = Cell(kept.name, kind, kept.count, kept.failures, kept.repeats, kept.recursions)
+        for node in nodes:
+            kind = next((member for member in Kind if member.value == node.kind), kind_of(node.name))
+            self.nodes[node.name] = Cell(node.name, kind, node.count, node.failures, node.repeats, node.recursions)
         refused = []
-        for told in edges:
-            if told.type is None or told.source is None or told.start == told.end:
-                refused.append(told)
+        for edge in edges:
+            if edge.type is None or edge.source is None or edge.start == edge.end:
+                refused.append(edge)
             else:
-                self._take(told, (told.start, told.end, told.type), told.source)
+                self._take(edge, (edge.start, edge.end, edge.type), edge.source)
         return refused
 
     def _take(self, told: EdgeRow, key: EdgeKey, source: EdgeSource) -> None:

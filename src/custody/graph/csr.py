@@ -111,8 +111,8 @@ def _pairs(book: Book, places: dict[str, int], ranks: list[int]) -> tuple[list[i
 
 def _rows(tails: list[int], heads: list[int], ranks: list[int], size: int) -> tuple[Ints, NodeIndexes, Ranks]:
     """Both directions of every pair, each once with its heaviest edge, as rows."""
-    one, other = np.array(tails, dtype=np.int64), np.array(heads, dtype=np.int64)
-    keys = np.concatenate((one * size + other, other * size + one))
+    tail_indexes, head_indexes = np.array(tails, dtype=np.int64), np.array(heads, dtype=np.int64)
+    keys = np.concatenate((tail_indexes * size + head_indexes, head_indexes * size + tail_indexes))
     both = np.array(ranks * 2, dtype=np.uint8)
     order = np.argsort(keys, kind="stable")
     keys, both = keys[order], both[order]
@@ -141,5 +141,5 @@ def _highest(places: Ints, sums: Floats, limit: int) -> list[tuple[int, float]]:
     if len(places) > limit:
         least = np.partition(sums, len(sums) - limit)[len(sums) - limit] if limit else np.inf
         places, sums = places[sums >= least], sums[sums >= least]
-    found = zip(places.tolist(), sums.tolist(), strict=True)
-    return sorted(found, key=lambda one: (-one[1], one[0]))[:limit]
+    pairs = zip(places.tolist(), sums.tolist(), strict=True)
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:limit]

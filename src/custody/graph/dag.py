@@ -27,13 +27,13 @@ class Dag:
 def dag_of(book: Book, nodes: Iterable[str] | None = None) -> Dag:
     """The graph of these nodes, or of all, without cycles."""
     wanted = set(book.nodes if nodes is None else nodes) & book.nodes.keys()
-    arcs = {one: [other for other in sorted(book.after.get(one, ())) if other in wanted] for one in sorted(wanted)}
+    arcs = {node: [other for other in sorted(book.after.get(node, ())) if other in wanted] for node in sorted(wanted)}
     removed: set[tuple[str, str]] = set()
     for part in strong_parts(arcs):
         if len(part) > 1:
             removed |= _removed(book, part, arcs)
-    kept = {one: [other for other in others if (one, other) not in removed] for one, others in arcs.items()}
-    pairs = [(one, other) for one, others in arcs.items() for other in others]
+    kept = {node: [other for other in others if (node, other) not in removed] for node, others in arcs.items()}
+    pairs = [(node, other) for node, others in arcs.items() for other in others]
     return Dag(
         order=tuple(_sorted(kept)),
         edges=tuple(edge for pair in pairs if pair not in removed for edge in book.between(*pair)),
@@ -98,13 +98,13 @@ def _removed(book: Book, part: set[str], arcs: Arcs) -> set[tuple[str, str]]:
     before: dict[str, set[str]] = {}
     order = TopologicalOrder(lambda node: after.get(node, ()), lambda node: before.get(node, ()))
     removed = set()
-    inside = ((text, other) for text in part for other in arcs[text] if other in part)
-    for one, other in sorted(inside, key=lambda pair: _lightness(book, *pair)):
-        if order.allows(one, other):
-            after.setdefault(one, set()).add(other)
-            before.setdefault(other, set()).add(one)
+    inside = ((start, end) for start in part for end in arcs[start] if end in part)
+    for start, end in sorted(inside, key=lambda pair: _lightness(book, *pair)):
+        if order.allows(start, end):
+            after.setdefault(start, set()).add(end)
+            before.setdefault(end, set()).add(start)
         else:
-            removed.add((one, other))
+            removed.add((start, end))
     return removed
 
 

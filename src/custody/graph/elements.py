@@ -55,7 +55,7 @@ def edge_element(edge: Edge, **data: StyleValue) -> Element:
         failures=edge.failures,
         first_ns=edge.first_ns,
         last_ns=edge.last_ns,
-        evidence=[_witness(one) for one in edge.evidence],
+        evidence=[_witness(witness) for witness in edge.evidence],
         **data,
     )
 

@@ -65,11 +65,11 @@ class GraphEngine:
         neither what it tells of nor of which call raises ``InputError`` before anything is learnt.
         """
         forest = forest_of(traces, self.rules)
-        added = [self.book.add(lesson) for lesson in lessons_of(forest, self.rules)]
+        effects = [self.book.add(lesson) for lesson in lessons_of(forest, self.rules)]
         return Update(
-            touched=_once(key for one in added for key in one.touched),
-            promoted=_once(key for one in added for key in one.promoted),
-            aside=_once(key for one in added for key in one.aside),
+            touched=_once(key for effect in effects for key in effect.touched),
+            promoted=_once(key for effect in effects for key in effect.promoted),
+            aside=_once(key for effect in effects for key in effect.aside),
             repairs=forest.repairs,
         )
 

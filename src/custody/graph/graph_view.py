@@ -24,7 +24,7 @@ def difference_view(before: Snapshot, after: Snapshot, only: Collection[EdgeKey]
 
     With ``only``, these edges and their ends are drawn; shares are still of all.
     """
-    old, new = ({edge.key: edge for edge in one.edges} for one in (before, after))
+    old, new = ({edge.key: edge for edge in snapshot.edges} for snapshot in (before, after))
     totals = _totals(before), _totals(after)
     drawn = old.keys() | new.keys() if only is None else (old.keys() | new.keys()) & set(only)
     keys = sorted(drawn, key=lambda key: (key[0], key[1], key[2].value))
@@ -34,9 +34,9 @@ def difference_view(before: Snapshot, after: Snapshot, only: Collection[EdgeKey]
     places = _places(sorted(nodes), [new.get(key) or old[key] for key in keys])
     edges, table = [], []
     for key in keys:
-        told = _change(old.get(key), new.get(key), totals)
-        edges.append(edge_element(new.get(key) or old[key], **told))
-        table.append(_named(key) | told)
+        change = _change(old.get(key), new.get(key), totals)
+        edges.append(edge_element(new.get(key) or old[key], **change))
+        table.append(_named(key) | change)
     return GraphPicture(
         "difference", tuple(_node(nodes[name], places) for name in sorted(nodes)), tuple(edges), tuple(table)
     )

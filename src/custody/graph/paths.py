@@ -105,7 +105,7 @@ class _Surprise:
 
     def of(self, start: str, row: int) -> int:
         if start not in self._totals:
-            self._totals[start] = math.fsum(self._seen(one) for one in self._book.after[start].values())
+            self._totals[start] = math.fsum(self._seen(edge_row) for edge_row in self._book.after[start].values())
         return round(_FINE * (self._book.rules.path_step_cost - math.log(self._seen(row) / self._totals[start])))
 
     def _seen(self, row: int) -> float:

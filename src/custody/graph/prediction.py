@@ -67,11 +67,11 @@ class SessionState:
         """What stands before a call at ``place``, for each context, the latest first."""
         siblings = list(self.inside.get(place.inside, ()))
         marked: list[Hashable] = []
-        for number, one in enumerate(siblings):
+        for number, sibling in enumerate(siblings):
             before = siblings[number + 1] if number + 1 < len(siblings) else None
-            same_file = before is not None and one.file is not None and one.file == before.file
-            same_message = before is not None and one.message is not None and one.message == before.message
-            marked.append((one.name, same_file, same_message))
+            same_file = before is not None and sibling.file is not None and sibling.file == before.file
+            same_message = before is not None and sibling.message is not None and sibling.message == before.message
+            marked.append((sibling.name, same_file, same_message))
         return {
             "siblings": [place.node, *(sibling.name for sibling in siblings)],
             "flat": list(self.flat),
@@ -190,12 +190,12 @@ def fit_weights(rows: Sequence[Sequence[float]], there: Sequence[bool], rounds: 
     """
     weights = _even(there)
     for _ in range(rounds):
-        owed = [1.0 if one else 0.0 for one in there]
+        owed = [1.0 if is_there else 0.0 for is_there in there]
         for row in rows:
             chance = _mixed(weights, row)
             for place, part in enumerate(row):
                 owed[place] += weights[place] * part / chance
-        weights = [one / sum(owed) for one in owed]
+        weights = [share / sum(owed) for share in owed]
     return weights
 
 
@@ -219,7 +219,7 @@ def explain_suggestions(
 
 
 def _even(there: Sequence[bool]) -> list[float]:
-    return [1 / sum(there) if one else 0.0 for one in there]
+    return [1 / sum(there) if is_there else 0.0 for is_there in there]
 
 
 def _mixed(weights: Sequence[float], parts: Sequence[float]) -> float:

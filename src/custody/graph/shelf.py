@@ -33,14 +33,14 @@ class EdgeRow:
         """Its type, with the default of old rows; None for a word that is none."""
         if self.edge_type is None:
             return EdgeType.SEQUENCE
-        return next((one for one in EdgeType if one.value == self.edge_type), None)
+        return next((member for member in EdgeType if member.value == self.edge_type), None)
 
     @property
     def source(self) -> EdgeSource | None:
         """Its source, with the default of old rows; None for a word that is none."""
         if self.edge_source is None:
             return EdgeSource.INFERRED
-        return next((one for one in EdgeSource if one.value == self.edge_source), None)
+        return next((member for member in EdgeSource if member.value == self.edge_source), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

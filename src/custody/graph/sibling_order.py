@@ -54,7 +54,7 @@ def _groups(siblings: Sequence[CallSpan]) -> Iterator[tuple["_Window", list[Call
     window = _Window(sorted((stay for stay in stays if stay.end), key=lambda stay: (stay.end, stay.span.id)))
     group: list[CallSpan] = []
     begun = [(stay.begin, stay.span) for stay in stays if stay.begin is not None]
-    for begin, span in sorted(begun, key=lambda one: (one[0], one[1].id)):
+    for begin, span in sorted(begun, key=lambda pair: (pair[0], pair[1].id)):
         if window.moves(begin):
             yield window, group
             group = []

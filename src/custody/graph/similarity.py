@@ -43,16 +43,16 @@ def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "pag
     document = formula == "document"
     edges: dict[tuple[str, str], Edge | None] = {}
 
-    def edge(text: str, between: str) -> Edge | None:
-        if (text, between) not in edges:
-            edges[text, between] = matrix.book.heaviest(text, between)
-        return edges[text, between]
+    def edge(name: str, between: str) -> Edge | None:
+        if (name, between) not in edges:
+            edges[name, between] = matrix.book.heaviest(name, between)
+        return edges[name, between]
 
     def shared(other: str, between: str, share: float) -> CommonNeighbour:
         both = (edge(node, between), edge(other, between))
-        return CommonNeighbour(between, share, tuple(one for one in both if one is not None))
+        return CommonNeighbour(between, share, tuple(link for link in both if link is not None))
 
-    told = matrix.book.rules.similar_witnesses_max
+    witnesses_max = matrix.book.rules.similar_witnesses_max
     names = matrix.names
     return [
         Similar(
@@ -60,7 +60,7 @@ def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "pag
             score,
             tuple(
                 shared(names[other], names[between], share)
-                for between, share in matrix.common(place, other, document=document)[:told]
+                for between, share in matrix.common(place, other, document=document)[:witnesses_max]
             ),
         )
         for other, score in matrix.best(place, limit, document=document)

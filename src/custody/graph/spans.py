@@ -189,7 +189,7 @@ def _without_cycles(spans: Spans, tally: _RepairTally) -> None:
         if at is not None and at in way:
             ways = list(way)
             circle = ways[ways.index(at) :]
-            first = min(circle, key=lambda one: (spans[one].first, one))
+            first = min(circle, key=lambda span_key: (spans[span_key].first, span_key))
             tally.add(SpanRepair.CYCLE, spans[first].execution, spans[first].id, spans[first].parent)
             spans[first] = replace(spans[first], parent=None)
         safe.update(way)

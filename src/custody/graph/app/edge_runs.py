@@ -56,7 +56,7 @@ def edge_key(name: str) -> EdgeKey:
     length, _, rest = name.partition(":")
     rest, _, kind = rest.rpartition(">")
     signs = int(length) if length.isdecimal() and length.isascii() and len(length) <= LENGTH_DIGITS_MAX else -1
-    types = {one.value: one for one in EdgeType}
+    types = {edge_type.value: edge_type for edge_type in EdgeType}
     if not 0 <= signs < len(rest) or rest[signs] != ">" or kind not in types:
         raise InputError("the address names no edge", hint="follow a link to this page")
     return rest[:signs], rest[signs + 1 :], types[kind]

@@ -17,13 +17,13 @@ DAY_NS = 86_400 * 1_000_000_000
 
 def outcomes_of(store: Store, units: Sequence[Unit]) -> list[GraphOutcome]:
     """What was told of the changes that these sessions wrote lines of, the oldest first: the last one stands."""
-    found = {
+    outcomes = {
         outcome.record: outcome
         for unit in units
         if unit.name.startswith("session:")
         for outcome in _iterate_outcomes(store, unit)
     }
-    return sorted(found.values(), key=lambda one: (one.at, one.record))
+    return sorted(outcomes.values(), key=lambda outcome: (outcome.at, outcome.record))
 
 
 def _iterate_outcomes(store: Store, unit: Unit) -> Iterator[GraphOutcome]:

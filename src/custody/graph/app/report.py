@@ -19,7 +19,10 @@ def report_edge(edge: Edge) -> GraphEdge:
         failures=edge.failures,
         first=_time(edge.first_ns),
         last=_time(edge.last_ns),
-        evidence=[GraphWitness(one.execution, one.before, one.after, _time(one.at_ns)) for one in edge.evidence],
+        evidence=[
+            GraphWitness(witness.execution, witness.before, witness.after, _time(witness.at_ns))
+            for witness in edge.evidence
+        ],
     )
 
 

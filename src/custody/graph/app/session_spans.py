@@ -70,13 +70,15 @@ def spans_of_session(
     Two agents may have sessions of the same id: each has its own execution, unless ``agent`` names one. With ``counts``
     only the records that it lets through are looked at.
     """
-    found = views_of_session(store, session, KINDS)
-    seen = [view for view in found if counts is None or counts(view.record)]
-    agents = sorted({one.view.agent for one in seen if agent in (None, one.view.agent)})
+    views = views_of_session(store, session, KINDS)
+    seen = [view for view in views if counts is None or counts(view.record)]
+    agents = sorted({observed.view.agent for observed in seen if agent in (None, observed.view.agent)})
     return [
         span
         for whose in agents
-        for span in spans_from(_captured(store, whose, session, [one for one in seen if one.view.agent == whose]))
+        for span in spans_from(
+            _captured(store, whose, session, [observed for observed in seen if observed.view.agent == whose])
+        )
     ]
 
 

@@ -237,7 +237,9 @@ def _render_dag(report: GraphDagReport) -> Iterator[str]:
 def _render_diff(report: GraphDiffReport) -> Iterator[str]:
     changes = [change for change in report.changes if change.change != "same"]
     yield f"{len(changes)} of {len(report.changes)} edge(s) differ between {report.before} and {report.after}"
-    changes.sort(key=lambda one: (-abs(one.share_after - one.share_before), one.start, one.end, one.type))
+    changes.sort(
+        key=lambda change: (-abs(change.share_after - change.share_before), change.start, change.end, change.type)
+    )
     yield from _listed(
         [
             f"{change.change:4}  {change.start} {ARROWS[change.type]} {change.end}"

@@ -172,9 +172,9 @@ def _json(value: OtlpValue) -> Json:
         case float():
             return value if math.isfinite(value) else str(value)
         case list():
-            return [_json(one) for one in value]
+            return [_json(child) for child in value]
         case dict():
-            return {key: _json(one) for key, one in value.items()}
+            return {key: _json(child) for key, child in value.items()}
         case _:
             return value
 

@@ -75,8 +75,8 @@ def export_otlp_to(desk: Workspace, path: Path, wanted: SpanExportRequest) -> Ex
 
 
 def _written(spans: Sequence[ObservedSpan], write: Callable[[Iterable[OtlpSpan]], bytes]) -> Iterator[bytes]:
-    for some in split_batches(spans, CHUNK_SPANS):
-        yield write([otlp_of(one) for one in some])
+    for batch in split_batches(spans, CHUNK_SPANS):
+        yield write([otlp_of(span) for span in batch])
 
 
 def _line(spans: Iterable[OtlpSpan]) -> bytes:

@@ -152,16 +152,18 @@ class _OtlpImport:
         if not batch:
             return
         self._compare(batch)
-        there = SpanTables(self._store).there({(one.execution, one.parent) for one in batch if one.parent is not None})
-        done = self._store.append([one.arrival for one in batch])
+        there = SpanTables(self._store).there(
+            {(span.execution, span.parent) for span in batch if span.parent is not None}
+        )
+        done = self._store.append([span.arrival for span in batch])
         self._new += len(done.made)
-        for one in batch:
-            self._follow(one, there)
-            there.add(one.name)
+        for span in batch:
+            self._follow(span, there)
+            there.add(span.name)
 
     def _compare(self, batch: Sequence[_Span]) -> None:
         """Say which spans were there, came again, or came with another content."""
-        seen = SpanTables(self._store).observed({one.arrival.entry.key for one in batch})
+        seen = SpanTables(self._store).observed({span.arrival.entry.key for span in batch})
         here: dict[NaturalKey, set[Digest]] = {}
         for span in batch:
             entry = span.arrival.entry

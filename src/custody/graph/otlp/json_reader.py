@@ -75,8 +75,8 @@ def is_otlp(value: Json) -> bool:
 def spans_in(value: Json) -> Iterator[OtlpSpan | OtlpProblem]:
     """The spans that one JSON value holds; what gives none is said in its place."""
     if isinstance(value, list):
-        for one in value:
-            yield from spans_in(one) if isinstance(one, dict) else (OtlpProblem("an entry that is no object"),)
+        for entry in value:
+            yield from spans_in(entry) if isinstance(entry, dict) else (OtlpProblem("an entry that is no object"),)
     elif not isinstance(value, dict):
         yield OtlpProblem("neither spans nor a span: no JSON object")
     elif (resources := first_of(value, RESOURCES)) is not None:
@@ -100,14 +100,14 @@ def _all(spans: list[Json], trace: str | None, resource: Mapping[str, OtlpValue]
     """Spans, and those that stand inside them, which name neither trace nor parent themselves."""
     waiting: list[tuple[Json, str | None, str | None]] = [(span, trace, None) for span in reversed(spans)]
     while waiting:
-        one, of, inside = waiting.pop()
-        if not isinstance(one, dict):
+        span, of, inside = waiting.pop()
+        if not isinstance(span, dict):
             yield OtlpProblem("a span that is no object")
             continue
-        made = _span(one, of, inside, resource)
+        made = _span(span, of, inside, resource)
         yield made
         above = (made.trace, made.id) if isinstance(made, OtlpSpan) else (of, inside)
-        waiting += [(child, *above) for child in reversed(list_of(first_of(one, CHILDREN)))]
+        waiting += [(child, *above) for child in reversed(list_of(first_of(span, CHILDREN)))]
 
 
 def _span(
@@ -218,8 +218,8 @@ def _status(fields: OtlpFields) -> tuple[int, str]:
 
 
 def _links(value: Json) -> Iterator[OtlpLink]:
-    for one in map(object_of, list_of(value)):
-        ids = object_of(one.get("context")) or one
+    for link in map(object_of, list_of(value)):
+        ids = object_of(link.get("context")) or link
         trace, span = json_id(first_of(ids, TRACE), TRACE_BYTES), json_id(first_of(ids, SPAN), SPAN_BYTES)
         if span is not None:
-            yield OtlpLink(trace, span, attributes_of(one.get("attributes")))
+            yield OtlpLink(trace, span, attributes_of(link.get("attributes")))

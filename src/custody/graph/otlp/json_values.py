@@ -19,17 +19,17 @@ def attributes_of(value: Json) -> dict[str, OtlpValue]:
     """Attributes as OTLP lists them, or as a plain object."""
     if isinstance(value, dict):
         return {key: _plain(said) for key, said in value.items()}
-    found: dict[str, OtlpValue] = {}
-    for one in map(object_of, list_of(value)):
-        if isinstance(key := one.get("key"), str):
-            found[key] = _any_value(one.get("value"), 0)
-    return found
+    attributes: dict[str, OtlpValue] = {}
+    for pair in map(object_of, list_of(value)):
+        if isinstance(key := pair.get("key"), str):
+            attributes[key] = _any_value(pair.get("value"), 0)
+    return attributes
 
 
 def _plain(value: Json) -> OtlpValue:
     if isinstance(value, list):
-        return [_plain(one) for one in value]
-    return {key: _plain(one) for key, one in value.items()} if isinstance(value, dict) else value
+        return [_plain(child) for child in value]
+    return {key: _plain(child) for key, child in value.items()} if isinstance(value, dict) else value
 
 
 def _any_value(value: Json, depth: int) -> OtlpValue:

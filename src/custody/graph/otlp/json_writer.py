@@ -64,6 +64,6 @@ def _value(value: OtlpValue) -> Json:
         case bytes():
             return {"bytesValue": base64.b64encode(value).decode()}
         case list():
-            return {"arrayValue": {"values": [_value(one) for one in value]}}
+            return {"arrayValue": {"values": [_value(child) for child in value]}}
         case dict():
             return {"kvlistValue": {"values": [{"key": k, "value": _value(v)} for k, v in sorted(value.items())]}}

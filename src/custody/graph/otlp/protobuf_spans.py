@@ -175,26 +175,32 @@ def _attributes(pairs: Iterable[bytes], depth: int = 0) -> dict[str, OtlpValue]:
 def _value(data: bytes, depth: int) -> OtlpValue:
     if depth > VALUES_DEPTH_MAX:
         raise ValueError(f"values nested deeper than {VALUES_DEPTH_MAX} levels")
-    found: OtlpValue = None
+    value: OtlpValue = None
     for field in fields_of(data):
         match field[0]:
             case 1:
-                found = _text(field)
+                value = _text(field)
             case 2:
-                found = bool(_number(field))
+                value = bool(_number(field))
             case 3:
-                found = decode_signed(_number(field))
+                value = decode_signed(_number(field))
             case 4:
-                found = double(_number(field))
+                value = double(_number(field))
             case 5:
-                found = [_value(_bytes(one), depth + 1) for one in fields_of(_bytes(field)) if one[0] == 1]
+                value = [
+                    _value(_bytes(subfield), depth + 1) for subfield in fields_of(_bytes(field)) if subfield[0] == 1
+                ]
             case 6:
-                found = {**_attributes((_bytes(one) for one in fields_of(_bytes(field)) if one[0] == 1), depth + 1)}
+                value = {
+                    **_attributes(
+                        (_bytes(subfield) for subfield in fields_of(_bytes(field)) if subfield[0] == 1), depth + 1
+                    )
+                }
             case 7:
-                found = _bytes(field)
+                value = _bytes(field)
             case _:
                 pass  # a kind of value that came after this was written
-    return found
+    return value
 
 
 def _id(field: Field | None) -> str | None:
@@ -280,8 +286,8 @@ def _put_value(value: OtlpValue) -> bytes:
         case bytes():
             return encode_field(RAW, value)
         case list():
-            return encode_field(ARRAY, b"".join(encode_field(1, _put_value(one)) for one in value))
+            return encode_field(ARRAY, b"".join(encode_field(1, _put_value(child)) for child in value))
         case dict():
             return encode_field(
-                PAIRS, b"".join(encode_field(1, _put_pair(key, one)) for key, one in sorted(value.items()))
+                PAIRS, b"".join(encode_field(1, _put_pair(key, child)) for key, child in sorted(value.items()))
             )

@@ -135,7 +135,7 @@ class GraphTables:
 
 
 def _row(edge: EdgeRow) -> tuple[SqlValue, ...]:
-    evidence = msgspec.json.encode([list(one) for one in edge.evidence]).decode()
+    evidence = msgspec.json.encode([list(witness) for witness in edge.evidence]).decode()
     return (
         edge.start,
         edge.end,
@@ -165,6 +165,6 @@ def _edge(row: Row) -> EdgeRow:
         failures=integer(failures),
         first_ns=None if first_ns is None else integer(first_ns),
         last_ns=None if last_ns is None else integer(last_ns),
-        evidence=tuple(Witness(*one) for one in msgspec.json.decode(str(evidence))),
+        evidence=tuple(Witness(*witness) for witness in msgspec.json.decode(str(evidence))),
         aside=bool(aside),
     )
