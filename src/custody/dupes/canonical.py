@@ -105,12 +105,12 @@ def _scope(change: ChangeDescription, touched: Mapping[str, int]) -> ExclusiveSc
 
 RESPECTS: MappingProxyType[str, Callable[[KeepEvidence], tuple[int, ...]]] = MappingProxyType(
     {
-        "checks": lambda one: (one.checks is not Checks.PASSED,),
-        "approvals": lambda one: (-(one.approvals or 0),),
-        "conflicts": lambda one: (one.conflicts is None,),
-        "scope": lambda one: (one.scope.files, one.scope.lines),
-        "tests": lambda one: (not one.has_tests,),
-        "time": lambda one: (one.opened_ns,),
+        "checks": lambda evidence: (evidence.checks is not Checks.PASSED,),
+        "approvals": lambda evidence: (-(evidence.approvals or 0),),
+        "conflicts": lambda evidence: (evidence.conflicts is None,),
+        "scope": lambda evidence: (evidence.scope.files, evidence.scope.lines),
+        "tests": lambda evidence: (not evidence.has_tests,),
+        "time": lambda evidence: (evidence.opened_ns,),
     }
 )
 """In which respects changes are compared, the weightiest first; smaller is better."""

@@ -126,7 +126,9 @@ def _stars(component: Collection[int], strengths: Strengths, rules: DedupeRules)
     """Centres with their groups, until every group of the component has a place."""
     rest = set(component)
     while rest:
-        links = {one: {other: to for other, to in strengths.get(one, {}).items() if other in rest} for one in rest}
+        links = {
+            group: {other: to for other, to in strengths.get(group, {}).items() if other in rest} for group in rest
+        }
         centre = min(rest, key=lambda group: (-len(links[group]), -math.fsum(links[group].values()), group))
         near = {centre, *links[centre]}
         star = {group for group in near if group == centre or _belongs(links[group], near)}

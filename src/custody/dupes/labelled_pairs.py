@@ -24,10 +24,14 @@ class PairPrediction:
     chance: float
 
 
-def recall_at(told: Sequence[PairPrediction], most: int) -> float | None:
+def recall_at(predictions: Sequence[PairPrediction], most: int) -> float | None:
     """The share of duplicates that are among the first ``most``."""
     return _share(
-        [prediction.place is not None and prediction.place < most for prediction in told if prediction.is_duplicate]
+        [
+            prediction.place is not None and prediction.place < most
+            for prediction in predictions
+            if prediction.is_duplicate
+        ]
     )
 
 
@@ -36,17 +40,20 @@ def exact_recall(told: Sequence[PairPrediction]) -> float | None:
     return _share([prediction.exact for prediction in told if prediction.is_duplicate and prediction.is_exact])
 
 
-def recall_at_precision(told: Sequence[PairPrediction], kind: str, precision: float) -> float | None:
+def recall_at_precision(predictions: Sequence[PairPrediction], kind: str, precision: float) -> float | None:
     """The largest share of the inexact pairs of a kind that can be told with this precision against all others.
 
     Every pair that is none counts against it; one that a search does not find is never told.
     """
-    wanted = [prediction for prediction in told if prediction.kind == kind and not prediction.is_exact]
-    against = [prediction for prediction in told if not prediction.is_duplicate]
-    ranked = sorted((one for one in (*wanted, *against) if one.place is not None), key=lambda one: -one.chance)
+    wanted = [prediction for prediction in predictions if prediction.kind == kind and not prediction.is_exact]
+    against = [prediction for prediction in predictions if not prediction.is_duplicate]
+    ranked = sorted(
+        (prediction for prediction in (*wanted, *against) if prediction.place is not None),
+        key=lambda prediction: -prediction.chance,
+    )
     best = right = 0
-    for place, one in enumerate(ranked, 1):
-        right += one.is_duplicate
+    for place, prediction in enumerate(ranked, 1):
+        right += prediction.is_duplicate
         if right / place >= precision:
             best = right
     return best / len(wanted) if wanted else None
@@ -59,13 +66,17 @@ def false_flags(told: Sequence[PairPrediction], kind: str) -> float | None:
     )
 
 
-def calibration_error(told: Sequence[PairPrediction]) -> float | None:
+def calibration_error(predictions: Sequence[PairPrediction]) -> float | None:
     """How far chances are from what happened, on average over equal stretches of chance."""
     bins: list[list[PairPrediction]] = [[] for _ in range(BINS)]
-    for prediction in told:
+    for prediction in predictions:
         bins[min(BINS - 1, int(prediction.chance * BINS))].append(prediction)
-    gaps = [abs(sum(one.chance for one in some) - sum(one.is_duplicate for one in some)) for some in bins if some]
-    return sum(gaps) / len(told) if told else None
+    gaps = [
+        abs(sum(prediction.chance for prediction in members) - sum(prediction.is_duplicate for prediction in members))
+        for members in bins
+        if members
+    ]
+    return sum(gaps) / len(predictions) if predictions else None
 
 
 def _share(right: Sequence[bool]) -> float | None:

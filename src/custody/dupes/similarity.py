@@ -54,7 +54,7 @@ def _contained(a: Bottom, b: Bottom) -> float | None:
     if not a.size or not b.size:
         return None
     if a.size != b.size:
-        return containment(*sorted((a, b), key=lambda one: one.size))
+        return containment(*sorted((a, b), key=lambda bottom: bottom.size))
     # Of two samples of equal sets, each has its own idea of the share.
     shares = [share for share in (containment(a, b), containment(b, a)) if share is not None]
     return max(shares, default=None)

@@ -134,7 +134,7 @@ def _select_changes(desk: Workspace, pairs: Sequence[LabelledPair], others: int,
         return mine
     heads = {asked.head for asked in mine}
     every = changes_in(desk.repository, REFS, rules, commits=True).asked
-    rest = [one for one in every if one.head not in heads]
+    rest = [change for change in every if change.head not in heads]
     return [*mine, *rest[:: max(1, -(-len(rest) // others))]]
 
 
@@ -247,13 +247,13 @@ def _report(
     )
 
 
-def _of_kind(told: Iterable[PairPrediction], kind: str) -> dict[str, float]:
-    some = [prediction for prediction in told if prediction.kind == kind]
+def _of_kind(predictions: Iterable[PairPrediction], kind: str) -> dict[str, float]:
+    matching = [prediction for prediction in predictions if prediction.kind == kind]
     measures = {
-        "recall_at_1": recall_at(some, 1),
-        "recall_at_5": recall_at(some, 5),
-        "recall_at_20": recall_at(some, 20),
-        "flagged": sum(one.flagged for one in some) / len(some),
-        "flagged_by_document": sum(one.by_document for one in some) / len(some),
+        "recall_at_1": recall_at(matching, 1),
+        "recall_at_5": recall_at(matching, 5),
+        "recall_at_20": recall_at(matching, 20),
+        "flagged": sum(prediction.flagged for prediction in matching) / len(matching),
+        "flagged_by_document": sum(prediction.by_document for prediction in matching) / len(matching),
     }
-    return {"pairs": float(len(some))} | {name: value for name, value in measures.items() if value is not None}
+    return {"pairs": float(len(matching))} | {name: value for name, value in measures.items() if value is not None}

@@ -162,8 +162,8 @@ def read_changes(
         diffs = [_diff(repository, ref) for ref in asked]  # one of them is damaged: find out which
     with repository.objects(SOURCE_BYTES_MAX) as objects:
         reader = _Reader(objects, rules)
-        for one, diff in zip(asked, diffs, strict=True):
-            yield reader.read(one, diff)
+        for ref, diff in zip(asked, diffs, strict=True):
+            yield reader.read(ref, diff)
 
 
 def _diffs(repository: Repository, asked: Iterable[ChangeRef]) -> list[CommitDiff]:

@@ -87,7 +87,9 @@ def _report(
 ) -> DupesCheckReport:
     aloud = [suggestion for suggestion in kept if suggestion.evidence.says in ALOUD_WORDS][:limit]
     return DupesCheckReport(
-        outcome="found" if any(one.evidence.says == DuplicateVerdict.DUPLICATE.value for one in aloud) else "fine",
+        outcome="found"
+        if any(suggestion.evidence.says == DuplicateVerdict.DUPLICATE.value for suggestion in aloud)
+        else "fine",
         this=report_change(checked.read),
         suggestions=aloud,
         nearest=None if aloud or not kept else kept[0],

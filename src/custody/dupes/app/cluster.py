@@ -46,8 +46,8 @@ def dupes_cluster(desk: Workspace, changes: Sequence[str], *, with_landed: bool)
         wanted = {find_indexed_change(store, typed).id for typed in changes}
         every = DupesTables(store).all_changes()
         rows = {row.id: row for row in every if with_landed or not row.on_main or row.id in wanted}
-        found, pairs = clusters_among(desk, store, rows, rules)
-    shown = [one for one in found if not wanted or wanted.intersection(one.members)]
+        clusters, pairs = clusters_among(desk, store, rows, rules)
+    shown = [cluster for cluster in clusters if not wanted or wanted.intersection(cluster.members)]
     return DupesClusterReport(
         clusters=[report_cluster(desk.repository, cluster, rows, rules) for cluster in shown],
         changes=len(rows),
@@ -61,8 +61,8 @@ def clusters_among(desk: Workspace, store: Store, rows: ChangeRows, rules: Dedup
     pairs = _pairs(store, rows, rules)
     desk.progress.start("comparing pairs", len(pairs))
     links = list(_links(pairs, rows, model_for(store, rules), rules, desk))
-    found = clusters_of(links, rules).clusters
-    return sorted(found, key=lambda one: (-len(one.members), one.id)), len(pairs)
+    clusters = clusters_of(links, rules).clusters
+    return sorted(clusters, key=lambda cluster: (-len(cluster.members), cluster.id)), len(pairs)
 
 
 def _pairs(store: Store, rows: ChangeRows, rules: DedupeRules) -> dict[tuple[int, int], int]:
@@ -110,7 +110,7 @@ def _exact(a: Signature, b: Signature) -> frozenset[ExactKind]:
 def report_cluster(repository: Repository, cluster: Cluster, rows: ChangeRows, rules: DedupeRules) -> ClusterReport:
     """One cluster with who descends from whom and which one to keep, for which its changes are read from git."""
     described = _described(repository, cluster.members[:MEMBERS_READ_MAX], rows, rules)
-    descent = descent_of({change: change_set(one, rules) for change, one in described.items()}, rules)
+    descent = descent_of({change: change_set(description, rules) for change, description in described.items()}, rules)
     chosen = canonical_of(_standings(described))
     bases = {base.change: base.reasons for base in descent.bases} if descent.edges else {}
     return ClusterReport(
@@ -129,16 +129,19 @@ def _described(
         for member in members
     ]
     read = zip(members, read_changes(repository, asked, rules), strict=True)
-    return {change: one.described for change, one in read if isinstance(one, ReadChange)}
+    return {change: result.described for change, result in read if isinstance(result, ReadChange)}
 
 
 def _standings(described: Mapping[int, ChangeDescription]) -> Iterable[KeepEvidence]:
     scopes = scopes_of(described)
     return [
         KeepEvidence(
-            change=change, opened_ns=one.opened_ns, scope=scopes[change], has_tests=bool(one.of(Channel.TESTS))
+            change=change,
+            opened_ns=description.opened_ns,
+            scope=scopes[change],
+            has_tests=bool(description.of(Channel.TESTS)),
         )
-        for change, one in described.items()
+        for change, description in described.items()
     ]
 
 

@@ -60,7 +60,7 @@ def dupes_index(desk: Workspace, wanted: IndexRequest) -> DupesIndexReport:
             with store.writing():
                 tables.forget()
         known = tables.known(OWN)
-        fresh = [one for one in dict.fromkeys(asked) if (one.base, one.head) not in known]
+        fresh = [ref for ref in dict.fromkeys(asked) if (ref.base, ref.head) not in known]
         desk.progress.start("indexing changes", len(fresh))
         workers = wanted.workers or max(1, min(os.cpu_count() or 1, -(-len(fresh) // BATCH)))
         made = sketch_all(str(repository.git_dir), fresh, rules, workers=workers, backend=wanted.backend)
@@ -111,16 +111,16 @@ def index_all(
     counted = IndexCount()
     tables = DupesTables(store)
     made = iter(made)
-    while some := list(islice(made, BATCH)):
+    while batch := list(islice(made, BATCH)):
         with store.writing():
-            for one in some:
-                if isinstance(one, Unread):
-                    tables.put_unread(OWN, one.asked.base, one.asked.head, one.why)
-                elif not tables.has(OWN, one.asked.base, one.asked.head):  # another process may be indexing too
-                    index_one(store, one, rules)
+            for change in batch:
+                if isinstance(change, Unread):
+                    tables.put_unread(OWN, change.asked.base, change.asked.head, change.why)
+                elif not tables.has(OWN, change.asked.base, change.asked.head):  # another process may be indexing too
+                    index_one(store, change, rules)
                     counted.indexed += 1
-                    counted.degraded += one.degraded
-        step(len(some))
+                    counted.degraded += change.degraded
+        step(len(batch))
     return counted
 
 

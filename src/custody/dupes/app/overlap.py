@@ -163,11 +163,11 @@ def _besides(pairs: Sequence[_Pair], overlap: Overlap) -> Iterator[FilePair]:
     theirs = _marks((place.sign, place.other_path, place.other_line, place) for place in overlap.places)
     left = LINES_MAX
     for this, other, shared in pairs:
-        one = None if this is None else _side(this, ours, left)
-        left -= _shown(one)
-        two = None if other is None else _side(other, theirs, left)
-        left -= _shown(two)
-        yield FilePair(one, two, shared)
+        our_side = None if this is None else _side(this, ours, left)
+        left -= _shown(our_side)
+        their_side = None if other is None else _side(other, theirs, left)
+        left -= _shown(their_side)
+        yield FilePair(our_side, their_side, shared)
 
 
 def _marks(places: Iterator[tuple[str, str, int, SharedLines]]) -> Mapping[str, frozenset[tuple[str, int]]]:

@@ -67,13 +67,13 @@ def _replay(desk: Workspace, store: Store, evidence: DupesEvidence) -> Replay:
         return "not possible", f"the change cannot be read: {read.why}"
     tables = DupesTables(store)
     itself = tables.find(OWN, asked.base, asked.head)
-    found = ChangeSearch(tables, rules, model).find(
+    result = ChangeSearch(tables, rules, model).find(
         sketch_change(read.described, rules),
         until=evidence.as_of,
         without=() if itself is None else (itself,),
         counts={term.term: term.changes for term in evidence.terms},
     )
-    like = next((one for one in found.likes if one.change.head == evidence.other.head), None)
+    like = next((candidate for candidate in result.likes if candidate.change.head == evidence.other.head), None)
     if like is None:
         return "differs", "the other change is not found any more"
     return ("same", None) if _is_same(like, evidence) else ("differs", "the numbers are others than then")

@@ -230,8 +230,8 @@ def _render_index(report: DupesIndexReport) -> Iterator[str]:
         yield f"{report.degraded:,} file(s) were read by their words only: their syntax cannot be read"
     if report.unread_count:
         yield f"{report.unread_count:,} change(s) could not be read:"
-        for one in report.unread:
-            yield f"  {one.head[:SHORT_DIGITS] or '-'}  {one.why}"
+        for change in report.unread:
+            yield f"  {change.head[:SHORT_DIGITS] or '-'}  {change.why}"
 
 
 def _render_check(report: DupesCheckReport) -> Iterator[str]:

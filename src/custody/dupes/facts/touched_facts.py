@@ -48,14 +48,14 @@ def find_touched_facts(facts: Facts, lines: Iterable[Lines]) -> TouchedFacts:
     intent, structure = facts.intent, facts.structure
     return TouchedFacts(
         symbols=frozenset(_symbols(facts.declared, hunks)),
-        exports=frozenset(one.name for one in _touched(facts.exports, hunks)),
-        imports=frozenset(one.module for one in _touched(facts.imports, hunks)),
+        exports=frozenset(export.name for export in _touched(facts.exports, hunks)),
+        imports=frozenset(imported.module for imported in _touched(facts.imports, hunks)),
         suites=_sorted(holder.name for holder in _innermost(intent.suites, hunks)),
         tests=_sorted(holder.name for holder in _innermost(intent.tests, hunks)),
-        matchers=_sorted(one.name for one in _touched(intent.matched, hunks)),
+        matchers=_sorted(matcher.name for matcher in _touched(intent.matched, hunks)),
         headings=_sorted(holder.text for holder in _last_before(structure.headings, hunks)),
-        blocks=tuple(sorted({_tokens(one.language, one.tokens) for one in _touched(structure.blocks, hunks)})),
-        references=_sorted(one.name for one in _touched(structure.references, hunks)),
+        blocks=tuple(sorted({_tokens(block.language, block.tokens) for block in _touched(structure.blocks, hunks)})),
+        references=_sorted(reference.name for reference in _touched(structure.references, hunks)),
     )
 
 
@@ -71,8 +71,8 @@ def _merged(lines: Iterable[Lines]) -> list[Lines]:
 
 
 def _symbols(declared: Sequence[Declaration], hunks: Sequence[Lines]) -> Iterator[str]:
-    for one, holder in _innermost_held(declared, hunks):
-        yield one.name
+    for declaration, holder in _innermost_held(declared, hunks):
+        yield declaration.name
         if holder is not None:
             yield holder.name
 
@@ -87,7 +87,7 @@ def _touched(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holde
 
 
 def _innermost(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
-    return (one for one, _ in _innermost_held(placed, hunks))
+    return (holder for holder, _ in _innermost_held(placed, hunks))
 
 
 def _innermost_held(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[tuple[Holder, Holder | None]]:
@@ -109,7 +109,7 @@ def _innermost_held(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterato
             _close(around, line)
             if around:
                 holder = around[-2][-1] if len(around) > 1 else None
-                yield from ((one, holder) for one in around[-1])
+                yield from ((innermost, holder) for innermost in around[-1])
             edges = [_lines(around[-1]).last + 1] if around else []
             edges += [_lines(groups[begun]).first] if begun < len(groups) else []
             line = min(edges, default=hunk.last + 1)
@@ -134,7 +134,7 @@ def _close(around: list[list[Holder]], line: int) -> None:
 def _last_before(placed: Sequence[Holder], hunks: Sequence[Lines]) -> Iterator[Holder]:
     """For each hunk those that begin on it, and the last that begins before it."""
     order = sorted(placed, key=_first)
-    firsts = [_first(one) for one in order]
+    firsts = [_first(holder) for holder in order]
     for hunk in hunks:
         start = max(0, bisect_right(firsts, hunk.first) - 1)
         yield from order[start : bisect_right(firsts, hunk.last)]

@@ -191,5 +191,5 @@ def intent_of(walk: SyntaxWalk, is_framework: Callable[[str], bool]) -> Intent:
     """What the tests that the walk found are about; without any, nothing."""
     if not walk.suites and not walk.tests:
         return Intent()
-    under_test = tuple(one for one in walk.imports if not is_framework(one.module))
+    under_test = tuple(imported for imported in walk.imports if not is_framework(imported.module))
     return Intent(tuple(walk.suites), tuple(walk.tests), tuple(walk.matched), under_test)

@@ -248,10 +248,13 @@ def facts(walk: SyntaxWalk, root: "Node") -> Facts:
         Declaration(declaration.name, declaration.kind, declaration.lines, declaration.name.partition(".")[0] in names)
         for declaration in walk.declared
     )
-    where = {one.name: one.lines for one in reversed(declared)}
+    where = {declaration.name: declaration.lines for declaration in reversed(declared)}
     exports = tuple(
-        ExportedName(one.name, where.get(local or one.name, one.lines) if local or one.name == "default" else one.lines)
-        for one, local in zip(walk.exports, walk.local_names, strict=True)
+        ExportedName(
+            export.name,
+            where.get(local or export.name, export.lines) if local or export.name == "default" else export.lines,
+        )
+        for export, local in zip(walk.exports, walk.local_names, strict=True)
     )
     intent = intent_of(walk, tests.is_framework)
     return Facts(
@@ -259,7 +262,7 @@ def facts(walk: SyntaxWalk, root: "Node") -> Facts:
         exports=exports,
         imports=tuple(walk.imports),
         intent=intent,
-        is_test=walk.is_test or any(tests.is_framework(one.module) for one in walk.imports),
+        is_test=walk.is_test or any(tests.is_framework(imported.module) for imported in walk.imports),
     )
 
 

@@ -91,7 +91,7 @@ def _call(walk: SyntaxWalk, node: "Node") -> None:
 
 def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
     del root
-    is_test = any(is_framework(one.module) for one in walk.imports)
+    is_test = any(is_framework(imported.module) for imported in walk.imports)
     if not is_test:
         walk.tests = []
     return Facts(

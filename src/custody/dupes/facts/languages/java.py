@@ -107,7 +107,7 @@ def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
         exports=surface(walk),
         imports=tuple(walk.imports),
         intent=intent_of(walk, is_framework),
-        is_test=any(is_framework(one.module) for one in walk.imports),
+        is_test=any(is_framework(imported.module) for imported in walk.imports),
     )
 
 

@@ -90,11 +90,11 @@ def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
     names = public if listed is None else {name for name, _ in listed}
     declared = tuple(
         Declaration(declaration.name, declaration.kind, declaration.lines, declaration.name.partition(".")[0] in names)
-        for declaration in sorted(walk.declared, key=lambda one: one.lines)
+        for declaration in sorted(walk.declared, key=lambda declaration: declaration.lines)
     )
     where: dict[str, Lines] = {}
-    for one in declared:
-        where.setdefault(one.name, one.lines)
+    for declaration in declared:
+        where.setdefault(declaration.name, declaration.lines)
     surface = [(name, lines) for name, lines in where.items() if name in public] if listed is None else listed
     imports = tuple(walk.imports)
     return Facts(
@@ -102,7 +102,7 @@ def _facts(walk: SyntaxWalk, root: "Node") -> Facts:
         exports=tuple(ExportedName(name, where.get(name, lines)) for name, lines in surface),
         imports=imports,
         intent=intent_of(walk, is_framework),
-        is_test=bool(walk.tests) and (bool(walk.suites) or any(is_framework(one.module) for one in imports)),
+        is_test=bool(walk.tests) and (bool(walk.suites) or any(is_framework(imported.module) for imported in imports)),
     )
 
 
