@@ -47,7 +47,7 @@ class _BackfillScan:
         """The session of a transcript, where nothing is known of it."""
         try:
             lines = islice(lines_for(self.reader, file), LINES_LOOKED_AT_MAX)
-            seen = (one for one in self.reader.read(file, lines, {}) if isinstance(one, TranscriptLine))
+            seen = (entry for entry in self.reader.read(file, lines, {}) if isinstance(entry, TranscriptLine))
             first = next(seen, None)
         except (OSError, InputError) as error:
             self.trouble = error.message if isinstance(error, InputError) else f"'{file}': {error.strerror}"

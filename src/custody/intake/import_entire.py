@@ -112,34 +112,36 @@ def import_entire(desk: Workspace, place: Path | None = None, ref: str | None = 
 
 def _in_refs(repository: Repository, ref: str | None, done: _EntireImport) -> Iterator[Folder]:
     """Every session of every checkpoint, each once, with what several references say of it put together."""
-    found: dict[tuple[str, str], Folder] = {}
+    sessions: dict[tuple[str, str], Folder] = {}
     for name, target in _refs(repository, ref):
         done.refs.append(name)
         try:
-            entries = [(str(one.path), one.id) for one in repository.tree(CommitSha(target)) if one.kind == "blob"]
+            entries = [
+                (str(entry.path), entry.id) for entry in repository.tree(CommitSha(target)) if entry.kind == "blob"
+            ]
         except InputError as error:
             done.problem(name, f"holds no checkpoints: {error.message}")
             continue
         for key, folder in folders(entries, checkpoint_of_ref(name)).items():
-            there = found.setdefault(key, folder)
+            there = sessions.setdefault(key, folder)
             there.metadata = there.metadata or folder.metadata
             there.parts = there.parts or folder.parts
             there.tasks = {**folder.tasks, **there.tasks}
     if ref is not None and not done.refs:
         raise InputError(f"there is no reference {ref!a}", hint=f"'git for-each-ref' lists them; usual is '{BRANCH}'")
-    yield from found.values()
+    yield from sessions.values()
 
 
 def _refs(repository: Repository, ref: str | None) -> Iterator[tuple[str, str]]:
     places = PLACES if ref is None else (f"{ref.rpartition('/')[0]}/",)
-    for one in chain.from_iterable(list(repository.refs(place)) for place in places):
-        name = one.name.decode("utf-8", "backslashreplace")
+    for reference in chain.from_iterable(list(repository.refs(place)) for place in places):
+        name = reference.name.decode("utf-8", "backslashreplace")
         if (
             name == ref
             if ref is not None
             else name.endswith(f"/{BRANCH}") or name.startswith("refs/entire/checkpoints/")
         ):
-            yield name, one.id
+            yield name, reference.id
 
 
 # --- laying transcripts out for their readers -------------------------------------------------------------------------

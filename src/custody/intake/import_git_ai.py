@@ -124,13 +124,13 @@ def _notes(desk: Workspace, place: Path | None, ref: str | None, done: _GitAiImp
     if inside == []:
         return []  # an export that had nothing to tell
     if files := sorted(file for file in inside or () if _COMMIT.fullmatch(file.name)):
-        return list(_parsed(((found, _file(found)) for found in _in_folder(files)), done))
+        return list(_parsed(((note_ref, _file(note_ref)) for note_ref in _in_folder(files)), done))
     repository = desk.repository if place is None else discover(place)
     with repository.objects(NOTE_BYTES_MAX) as objects:
-        found = list(_in_refs(repository, ref, done))
-        desk.progress.start("reading notes", len(found))
-        blobs = objects.read_all(str(one.at) for one in found)
-        return list(_parsed(zip(found, blobs, strict=True), done, desk))
+        note_refs = list(_in_refs(repository, ref, done))
+        desk.progress.start("reading notes", len(note_refs))
+        blobs = objects.read_all(str(note_ref.at) for note_ref in note_refs)
+        return list(_parsed(zip(note_refs, blobs, strict=True), done, desk))
 
 
 def _in_folder(files: Iterable[Path]) -> Iterator[NoteRef]:
@@ -154,17 +154,17 @@ def _in_refs(repository: Repository, ref: str | None, done: _GitAiImport) -> Ite
     seen: set[tuple[str, str]] = set()
     prefixes = (NOTES, OLD) if ref is None else (f"{ref.rpartition('/')[0]}/",)
     for prefix in prefixes:
-        for one in list(repository.refs(prefix)):
-            name = one.name.decode("utf-8", "backslashreplace")
+        for reference in list(repository.refs(prefix)):
+            name = reference.name.decode("utf-8", "backslashreplace")
             if name != ref if ref is not None else not USUAL.fullmatch(name):
                 continue
             if not name.startswith(OLD):
                 done.refs.append(name)
-            for found in _in_ref(repository, name, one.id, done):
-                if (found.commit, str(found.at)) not in seen:
-                    seen.add((found.commit, str(found.at)))
-                    yield found
-    if any(OLD in found for found in prefixes) and any(True for _ in repository.refs(OLD)):
+            for note_ref in _in_ref(repository, name, reference.id, done):
+                if (note_ref.commit, str(note_ref.at)) not in seen:
+                    seen.add((note_ref.commit, str(note_ref.at)))
+                    yield note_ref
+    if any(OLD in prefix for prefix in prefixes) and any(True for _ in repository.refs(OLD)):
         done.refs.append(OLD)
     if ref is not None and not done.refs:
         raise InputError(f"there is no reference {ref!a}", hint="'git for-each-ref refs/notes' lists what there is")
@@ -189,9 +189,9 @@ def _in_ref(repository: Repository, name: str, target: str, done: _GitAiImport) 
 
 
 def _parsed(
-    found: Iterable[tuple[NoteRef, Object | NoObject]], done: _GitAiImport, desk: Workspace | None = None
+    note_blobs: Iterable[tuple[NoteRef, Object | NoObject]], done: _GitAiImport, desk: Workspace | None = None
 ) -> Iterator[tuple[NoteRef, GitAiNote]]:
-    for one, blob in found:
+    for note_ref, blob in note_blobs:
         done.count["notes"] += 1
         if desk is not None:
             desk.progress.step(1)
@@ -201,12 +201,12 @@ def _parsed(
             note = parse_note(blob.content)
         except InputError as error:
             done.count["unreadable"] += 1
-            done.problem(one.place, error.message)
+            done.problem(note_ref.place, error.message)
             continue
         done.versions[note.version] += 1
         for what in note.problems:
-            done.problem(one.place, what)
-        yield one, note
+            done.problem(note_ref.place, what)
+        yield note_ref, note
 
 
 def _authors(notes: Iterable[GitAiNote]) -> dict[str, NoteAuthor]:
@@ -258,24 +258,26 @@ class _Claims:
                 except CustodyError as error:
                     self.done.problem(found.place, error.message)
 
-    def _of(self, found: NoteRef, note: GitAiNote) -> dict[NoteAuthor, dict[str, list[Lines]]]:
+    def _of(self, note_ref: NoteRef, note: GitAiNote) -> dict[NoteAuthor, dict[str, list[Lines]]]:
         """The lines that a note gives to each session, as far as the commit has such lines."""
         made: dict[NoteAuthor, dict[str, list[Lines]]] = {}
-        paths = list(self._paths(found, note))
-        files = list(self.objects.read_all(FileAt(found.commit, path) for _, path in paths))
-        why_not = {path: one.reason for (_, path), one in zip(paths, files, strict=True) if isinstance(one, NoObject)}
-        listed = self._listed(found.commit, list(why_not))
+        paths = list(self._paths(note_ref, note))
+        files = list(self.objects.read_all(FileAt(note_ref.commit, path) for _, path in paths))
+        why_not = {
+            path: file.reason for (_, path), file in zip(paths, files, strict=True) if isinstance(file, NoObject)
+        }
+        listed = self._listed(note_ref.commit, list(why_not))
         for (name, path), file in zip(paths, files, strict=True):
             if isinstance(file, NoObject) or file.info.kind != "blob":
                 why = f"whose text is {why_not[path]} here" if path in listed else "which the commit has not"
-                self.done.problem(found.place, f"claims lines of '{path.display[:200]}', {why}")
+                self.done.problem(note_ref.place, f"claims lines of '{path.display[:200]}', {why}")
                 continue
-            named = dict(self._named(note, name, found.place))
+            named = dict(self._named(note, name, note_ref.place))
             # As in git-ai's own answers, a line of a session that nobody describes is left to who had it before.
             entries = [entry for entry in note.files[name] if entry.is_persons or entry.key in named]
             whose, beyond = assign_claimed_lines(entries, _count(file.content))
             if beyond:
-                self.done.problem(found.place, f"claims lines beyond the end of '{path.display[:200]}'")
+                self.done.problem(note_ref.place, f"claims lines beyond the end of '{path.display[:200]}'")
             for key, author in named.items():
                 if key in whose:
                     made.setdefault(author, {}).setdefault(str(path), []).extend(whose[key])
@@ -285,7 +287,9 @@ class _Claims:
         """Which of these files a commit has all the same: a partial clone has not their texts."""
         try:
             return (
-                {one.path for one in self.desk.repository.tree(commit, paths) if one.kind == "blob"} if paths else set()
+                {entry.path for entry in self.desk.repository.tree(commit, paths) if entry.kind == "blob"}
+                if paths
+                else set()
             )
         except GitError:
             return set()  # not even the names are here

@@ -63,7 +63,7 @@ class TraceImport:
     @property
     def report(self) -> ImportTracesReport:
         """The same as it leaves the program."""
-        problems = [ImportProblem(one.file, one.line, one.why) for one in self.skipped[:PROBLEMS_MAX]]
+        problems = [ImportProblem(trace.file, trace.line, trace.why) for trace in self.skipped[:PROBLEMS_MAX]]
         return ImportTracesReport(
             path=self.path,
             traces=self.traces,
@@ -208,7 +208,7 @@ def _content(desk: Workspace, name: str) -> bytes:
 
 def _tell(desk: Workspace, done: TraceImport) -> None:
     if done.skipped:
-        first = "; ".join(f"line {one.line} of '{one.file}': {one.why}" for one in done.skipped[:_NAMED_MAX])
+        first = "; ".join(f"line {trace.line} of '{trace.file}': {trace.why}" for trace in done.skipped[:_NAMED_MAX])
         more = ", …" if len(done.skipped) > _NAMED_MAX else ""
         desk.talk(f"{len(done.skipped)} line(s) of traces could not be used: {first}{more}")
 
@@ -265,8 +265,8 @@ def _entries(data: bytes, name: str, done: TraceImport) -> Iterator[_Value]:
         else:
             done.skipped.append(SkippedTrace(name, 1, error.message))
         return
-    for number, one in enumerate(value if isinstance(value, list) else [value], start=1):
-        yield _Value(name, number, one)
+    for number, entry in enumerate(value if isinstance(value, list) else [value], start=1):
+        yield _Value(name, number, entry)
 
 
 def _lines(data: bytes, name: str, done: TraceImport, after: int = 0) -> Iterator[_Value]:

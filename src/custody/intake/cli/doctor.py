@@ -54,17 +54,19 @@ def _agents(report: DoctorReport) -> list[str]:
     left_some = [agent.name for agent in report.agents if agent.backfill is not None and agent.backfill.transcripts]
     seen = [agent for agent in report.agents if agent.here or agent.last is not None or agent.name in left_some]
     lines = ["agents:"] if seen else []
-    wide = max((len(one.title) for one in seen), default=0)
-    for one in seen:
-        heard = "never heard" if one.last is None else f"last heard {one.last[:19]}Z"
-        live = "" if one.last is None else f", live {'never' if one.last_live is None else one.last_live[:19] + 'Z'}"
-        lines.append(f"    {one.title:<{wide}}  {_HOOKS[one.hooks]}; {heard}{live}; {one.sessions:,} session(s)")
-        if one.hint is not None:
-            lines.append(f"{'':8}{one.hint}")
-        left = one.backfill
+    wide = max((len(agent.title) for agent in seen), default=0)
+    for agent in seen:
+        heard = "never heard" if agent.last is None else f"last heard {agent.last[:19]}Z"
+        live = (
+            "" if agent.last is None else f", live {'never' if agent.last_live is None else agent.last_live[:19] + 'Z'}"
+        )
+        lines.append(f"    {agent.title:<{wide}}  {_HOOKS[agent.hooks]}; {heard}{live}; {agent.sessions:,} session(s)")
+        if agent.hint is not None:
+            lines.append(f"{'':8}{agent.hint}")
+        left = agent.backfill
         if left is not None and left.new_sessions:
             more = "" if left.looked_at == left.transcripts else f" in the newest {left.looked_at:,} files"
-            lines.append(f"{'':8}'custody import {one.name}' would add {left.new_sessions:,} session(s){more}")
+            lines.append(f"{'':8}'custody import {agent.name}' would add {left.new_sessions:,} session(s){more}")
         if left is not None and left.trouble is not None:
             lines.append(f"{'':8}not everything on disk could be looked at: {left.trouble}")
     if others := [agent.title for agent in report.agents if agent not in seen]:
