@@ -174,10 +174,10 @@ class SampleHistory:
 
     def _reviews(self) -> None:
         """What people decided about earlier changes of both agents, told by the code host as generic events."""
-        told = [(AGENT, MODEL, "accepted")] * 11 + [(AGENT, MODEL, "modified")]
-        told += [(PATCHBOT, PATCH_MODEL, "accepted")] + [(PATCHBOT, PATCH_MODEL, "rejected")] * 2
-        for number, one in enumerate(told, 1):
-            self.record("reviews", self._decision(number, *one))
+        decisions = [(AGENT, MODEL, "accepted")] * 11 + [(AGENT, MODEL, "modified")]
+        decisions += [(PATCHBOT, PATCH_MODEL, "accepted")] + [(PATCHBOT, PATCH_MODEL, "rejected")] * 2
+        for number, decision in enumerate(decisions, 1):
+            self.record("reviews", self._decision(number, *decision))
 
     def _decision(self, number: int, agent: str, model: str, decision: str) -> dict[str, Any]:
         return {
