@@ -110,7 +110,10 @@ def _render_demo(report: DemoReport, *, keep: bool) -> str:
     if report.folder is None or not keep:
         lines.append("Next: 'custody init' in a git repository of yours; 'custody demo --keep' leaves this one to try.")
     else:
-        lines += [f"The sample repository is in {report.folder}. Try there:", *(f"  {one}" for one in _TRY)]
+        lines += [
+            f"The sample repository is in {report.folder}. Try there:",
+            *(f"  {suggestion}" for suggestion in _TRY),
+        ]
     return "\n".join(lines)
 
 
