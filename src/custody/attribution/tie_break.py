@@ -42,7 +42,7 @@ def best_of(segment: Segment, weighed: list[RankedCandidate]) -> RankedCandidate
     # Two observations under one name differ only in what they say of the file; their own text decides.
     return min(
         (candidate for candidate in weighed if rank_candidate(segment, candidate) == first),
-        key=lambda one: repr(one.candidate),
+        key=lambda ranked_candidate: repr(ranked_candidate.candidate),
     )
 
 

@@ -51,7 +51,7 @@ async def _written(call: EndpointCall, arrivals: Sequence[Arrival]) -> Iterator[
     if not arrivals:
         return iter(())
     done = await call.service.writers.of(call.grant.project).put(arrivals)
-    for fate, count in Counter(one.fate for one in done).items():
+    for fate, count in Counter(result.fate for result in done).items():
         call.service.metrics.events.labels(fate.value).inc(count)
     return iter(done)
 
@@ -60,10 +60,10 @@ def _result(item: Item, fates: Iterator[IngestResult]) -> ItemReceipt:
     if isinstance(item, RejectedItem):
         return ItemReceipt(status=422, detail=item.why)
     own = [next(fates) for _ in item]
-    seen = {one.fate for one in own}
-    receipts = [_receipt(one) for one in own if one.fate is not IngestFate.CONFLICT]
+    seen = {result.fate for result in own}
+    receipts = [_receipt(result) for result in own if result.fate is not IngestFate.CONFLICT]
     if IngestFate.CONFLICT in seen:
-        keys = ", ".join(str(one.key) for one in own if one.fate is IngestFate.CONFLICT)
+        keys = ", ".join(str(result.key) for result in own if result.fate is IngestFate.CONFLICT)
         return ItemReceipt(status=409, receipts=receipts, detail=f"{CONFLICT}: {keys[:500]}")
     return ItemReceipt(status=201 if IngestFate.NEW in seen else 200, receipts=receipts)
 

@@ -20,7 +20,7 @@ _RETRIES = (429, 503)
 def description(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     """The whole description."""
     endpoints = list(endpoints)
-    types = [Problem, *(kind for one in endpoints for kind in _types(one))]
+    types = [Problem, *(kind for endpoint in endpoints for kind in _types(endpoint))]
     shapes, components = msgspec.json.schema_components(list(dict.fromkeys(types)), ref_template=_REF)
     schemas = {kind: _published(shape) for kind, shape in zip(dict.fromkeys(types), shapes, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -46,7 +46,7 @@ def description(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
 def _published(schema: Any) -> Any:
     """A schema for readers other than msgspec: patterns as ECMAScript has them, moments by their format."""
     if isinstance(schema, list):
-        return [_published(one) for one in schema]
+        return [_published(subschema) for subschema in schema]
     if not isinstance(schema, dict):
         return schema
     made = {key: _published(value) for key, value in schema.items()}
@@ -59,7 +59,9 @@ def _published(schema: Any) -> Any:
 
 def _types(endpoint: Endpoint) -> Iterable[Any]:
     for kind in (*endpoint.takes.values(), *endpoint.gives.values()):
-        yield from (one for one in (kind if isinstance(kind, tuple) else (kind,)) if _is_type(one))
+        yield from (
+            alternative for alternative in (kind if isinstance(kind, tuple) else (kind,)) if _is_type(alternative)
+        )
 
 
 def _is_type(kind: Any) -> bool:
@@ -120,5 +122,5 @@ def _refusal(status: int, schemas: Mapping[Any, Any]) -> dict[str, Any]:
 
 def _schema(kind: Any, schemas: Mapping[Any, Any]) -> Any:
     if isinstance(kind, tuple):
-        return {"anyOf": [schemas[one] for one in kind]}
+        return {"anyOf": [schemas[alternative] for alternative in kind]}
     return schemas[kind] if _is_type(kind) else dict(kind)

@@ -135,7 +135,7 @@ def read_repeated_param(call: EndpointCall, name: str, most: int) -> list[str]:
     given = call.request.query_params.getall(name, [])
     if len(given) > most:
         raise InputError(f"'{name}' was given {len(given):,} times", hint=f"give it at most {most} times")
-    return [validate_record_name(name, one) for one in given]
+    return [validate_record_name(name, value) for value in given]
 
 
 def number(call: EndpointCall, name: str, usual: int, *, least: int, most: int) -> int:
@@ -181,8 +181,8 @@ def describe_number_param(
 
 def describe_repeated_param(name: str, words: str) -> Parameter:
     """The description of a parameter that names something and may be given several times."""
-    one = {"type": "string", "minLength": 1}
-    return Parameter(name, words, {"type": ["array", "string"], "minLength": 1, "items": one})
+    item_schema = {"type": "string", "minLength": 1}
+    return Parameter(name, words, {"type": ["array", "string"], "minLength": 1, "items": item_schema})
 
 
 def a_choice(name: str, words: str, choices: tuple[str, ...]) -> Parameter:

@@ -86,7 +86,11 @@ class BlameReporter:
         if gaps:
             yield f"{gaps:,} thing(s) could not be recorded here; 'custody doctor' says what"
         store = self._evidence.store
-        kept = () if store.heads is None else (one.head for one in store.heads.all() if one.head is not None)
+        kept = (
+            ()
+            if store.heads is None
+            else (kept_head.head for kept_head in store.heads.all() if kept_head.head is not None)
+        )
         if any(head.seq > store.tables.head(head.store).seq for head in kept):
             yield "records are missing from the store; 'custody verify' names them"
 

@@ -37,9 +37,11 @@ def document_findings(
     proposals = _proposals(store, segments, rules)  # 3: link, parent revision, time window
     version = commit or desk.repository.head().commit
     proposals = _touching(desk.repository, version, path, proposals)  # 4: only what touches the file
-    found = _candidates(desk.repository, version, segments, proposals, rules)
+    matches = _candidates(desk.repository, version, segments, proposals, rules)
     # 5 to 8: score, gate, tier, the best
-    return [attribute(one.segment, candidates, rules, rules_digest=digest) for one, candidates in found]
+    return [
+        attribute(segment_text.segment, candidates, rules, rules_digest=digest) for segment_text, candidates in matches
+    ]
 
 
 def document_rules(desk: Workspace) -> AttributeRules:
@@ -183,14 +185,14 @@ def _parents(repository: Repository, commits: Sequence[CommitSha]) -> dict[Commi
     if not commits:
         return {}
     with repository.objects() as objects:
-        found = zip(commits, objects.read_all(commits), strict=True)
-        return {commit: parent for commit, one in found if (parent := _first_parent(one)) is not None}
+        pairs = zip(commits, objects.read_all(commits), strict=True)
+        return {commit: parent for commit, git_object in pairs if (parent := _first_parent(git_object)) is not None}
 
 
-def _first_parent(found: object) -> CommitSha | None:
-    if not isinstance(found, Object):
+def _first_parent(git_object: object) -> CommitSha | None:
+    if not isinstance(git_object, Object):
         return None
-    for line in found.content.split(b"\n"):
+    for line in git_object.content.split(b"\n"):
         if line.startswith(b"parent "):
             return CommitSha(line.removeprefix(b"parent ").decode("ascii"))
         if not line:
@@ -217,11 +219,19 @@ def _touching(
     proposals: dict[CommitSha | None, list[Proposal]],
 ) -> dict[CommitSha | None, list[Proposal]]:
     """Only what touches the file: under its exact path, or under one that can mean no other file."""
-    lenient = {one.path for some in proposals.values() for one in some if one.path != path}
+    lenient = {
+        proposal.path
+        for commit_proposals in proposals.values()
+        for proposal in commit_proposals
+        if proposal.path != path
+    }
     lenient = {traced for traced in lenient if could_name(traced, path)}
     files: set[RepoPath] = {entry.path for entry in repository.tree(version)} if lenient and version else set()
     named = {path, *(traced for traced in lenient if file_named(traced, files) == path)}
-    return {commit: [one for one in some if one.path in named] for commit, some in proposals.items()}
+    return {
+        commit: [proposal for proposal in commit_proposals if proposal.path in named]
+        for commit, commit_proposals in proposals.items()
+    }
 
 
 def _candidates(
@@ -231,21 +241,34 @@ def _candidates(
     proposals: dict[CommitSha | None, list[Proposal]],
     rules: AttributeRules,
 ) -> Iterator[tuple[_SegmentText, list[TraceCandidate]]]:
-    revisions = _full(repository, {one.revision for some in proposals.values() for one in some if one.revision}, rules)
+    revisions = _full(
+        repository,
+        {
+            proposal.revision
+            for commit_proposals in proposals.values()
+            for proposal in commit_proposals
+            if proposal.revision
+        },
+        rules,
+    )
     pairs = {
-        Ancestry(revisions[one.revision], descendant)
-        for commit, some in proposals.items()
-        for one in some
-        if one.revision in revisions and (descendant := commit or version) is not None
+        Ancestry(revisions[proposal.revision], descendant)
+        for commit, commit_proposals in proposals.items()
+        for proposal in commit_proposals
+        if proposal.revision in revisions and (descendant := commit or version) is not None
     }
     true = repository.ancestries(pairs) if pairs else frozenset()
-    for told in segments:
-        commit = told.segment.commit or version
+    for segment_text in segments:
+        commit = segment_text.segment.commit or version
         yield (
-            told,
+            segment_text,
             [
-                one.candidate(told.segment, told.texts, precedes=_precedes(revisions.get(one.revision), commit, true))
-                for one in proposals[told.segment.commit]
+                proposal.candidate(
+                    segment_text.segment,
+                    segment_text.texts,
+                    precedes=_precedes(revisions.get(proposal.revision), commit, true),
+                )
+                for proposal in proposals[segment_text.segment.commit]
             ],
         )
 

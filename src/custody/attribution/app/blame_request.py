@@ -62,11 +62,11 @@ class _SegmentQuery:
 
     def of(self, segment: Segment) -> list[Proposal]:
         """What may have written a segment and touches its file."""
-        found = [one for one in self._proposals.of(segment) if could_name(one.path, segment.path)]
-        exact = [one for one in found if one.path == segment.path]
-        for one in found:
-            self._by[one.record] = one
-        return exact or found
+        proposals = [proposal for proposal in self._proposals.of(segment) if could_name(proposal.path, segment.path)]
+        exact = [proposal for proposal in proposals if proposal.path == segment.path]
+        for proposal in proposals:
+            self._by[proposal.record] = proposal
+        return exact or proposals
 
     def origin(self, answer: AttributionRun, *, with_prompt: bool) -> SegmentOrigin:
         """An answer with its trace."""

@@ -75,7 +75,7 @@ def attested_findings(
     if not claims:
         return list(answers)
     asked = _FileClaims(evidence, version, claims)
-    return [one for answer in answers for one in asked.answered(answer)]
+    return [claimed_answer for answer in answers for claimed_answer in asked.answered(answer)]
 
 
 @dataclass(frozen=True, slots=True)

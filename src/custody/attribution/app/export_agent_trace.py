@@ -83,22 +83,24 @@ def _records(desk: Workspace) -> Iterator[Iterator[TraceRecord | None]]:
             yield _of_sessions(desk, store, set())
         return
     with open_attribution(desk) as evidence:
-        told: set[tuple[str, str, str]] = set()
-        yield chain(_of_commits(evidence, told), _of_sessions(desk, evidence.store, told))
+        exported_calls: set[tuple[str, str, str]] = set()
+        yield chain(_of_commits(evidence, exported_calls), _of_sessions(desk, evidence.store, exported_calls))
 
 
-def _of_commits(evidence: AttributionContext, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord]:
-    """What was captured of every commit; ``told`` are the calls that are told of by it."""
+def _of_commits(evidence: AttributionContext, exported_calls: set[tuple[str, str, str]]) -> Iterator[TraceRecord]:
+    """What was captured of every commit; ``exported_calls`` are the calls that are told of by it."""
     for written in commits_written(evidence, captured=True):
-        captured = [one for one in written if one.captured]
-        told.update((one.agent, one.session, one.call) for one in captured if one.call is not None)
+        captured = [wrote for wrote in written if wrote.captured]
+        exported_calls.update((wrote.agent, wrote.session, wrote.call) for wrote in captured if wrote.call is not None)
         yield from _of_commit(captured)
 
 
-def _of_sessions(desk: Workspace, store: Store, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord | None]:
+def _of_sessions(
+    desk: Workspace, store: Store, exported_calls: set[tuple[str, str, str]]
+) -> Iterator[TraceRecord | None]:
     desk.progress.start("exporting", None)
     for session in sessions_with_files(store):
-        yield from _of_edits(store, session, told)
+        yield from _of_edits(store, session, exported_calls)
         yield from _of_traces(store, session)
         desk.progress.step(1)
 
@@ -112,23 +114,25 @@ def _of_commit(written: Sequence[Wrote]) -> Iterator[TraceRecord]:
     for wrote in written:
         who = LineClaim(wrote.agent, wrote.session, wrote.model, wrote.call, wrote.share)
         by_call.setdefault(who, []).append(wrote)
-    for who, some in by_call.items():
+    for who, call_written in by_call.items():
         files: dict[str, list[Range]] = {}
-        for wrote in some:
+        for wrote in call_written:
             hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in wrote.texts)
             files.setdefault(str(wrote.path), []).append(Range(wrote.lines.first, wrote.lines.last, hashed))
-        at_ns = min((one.at_ns for one in some if one.at_ns is not None), default=0)
-        yield commit_trace(some[0].commit, text_from(at_ns), who, files)
+        at_ns = min((wrote.at_ns for wrote in call_written if wrote.at_ns is not None), default=0)
+        yield commit_trace(call_written[0].commit, text_from(at_ns), who, files)
 
 
-def _of_edits(store: Store, session: SessionId, told: set[tuple[str, str, str]]) -> Iterator[TraceRecord | None]:
+def _of_edits(
+    store: Store, session: SessionId, exported_calls: set[tuple[str, str, str]]
+) -> Iterator[TraceRecord | None]:
     """The calls of which no commit has a line: what they wrote is not committed, or gone."""
     edits = sorted((seen.view for seen in edits_of_session(store, session)), key=_call_of)
     if not edits:
         return
     models = _models(store, session)
     for (agent, call, *_), group in groupby(edits, key=_call_of):
-        if (agent, session, call) in told:
+        if (agent, session, call) in exported_calls:
             continue
         yield _record_of_call(list({(edit.path, edit.id): edit for edit in group}.values()), models)
 
@@ -182,7 +186,7 @@ def _of_traces(store: Store, trace: SessionId) -> Iterator[TraceRecord | None]:
     """One record for each record that was imported, under the same id if that is one the specification knows."""
     seen = traced_files(store, trace)
     for _, group in groupby(seen, key=lambda view: view.record.ref):
-        views = [one.view for one in group]
+        views = [observed_view.view for observed_view in group]
         files = [file for view in views if (file := _file_of_trace(view)) is not None]
         if not files:
             yield None
@@ -204,7 +208,9 @@ def _of_traces(store: Store, trace: SessionId) -> Iterator[TraceRecord | None]:
 
 def _again(view: TracedFile, session: SessionId, files: dict[str, File]) -> TraceRecord:
     """What was said of a commit, as it is said again."""
-    ranges = {path: [one for said in file.conversations for one in said.ranges] for path, file in files.items()}
+    ranges = {
+        path: [line_range for said in file.conversations for line_range in said.ranges] for path, file in files.items()
+    }
     share = min(said.share for said in view.ranges)
     who = LineClaim(view.agent, session, view.model, view.call, share, producer=view.producer)
     return commit_trace(str(view.revision), text_from(view.at_ns), who, ranges)
@@ -216,7 +222,7 @@ def _file_of_trace(view: TracedFile) -> File | None:
     conversations = [
         Conversation(
             Contributor("ai" if share == 1.0 else "mixed", _short(model)),
-            [one for said in group if (one := _range(said))],
+            [line_range for said in group if (line_range := _range(said))],
             url if url is not None and _URL.fullmatch(url) else None,
         )
         for (url, model, share), group in groupby(placed, key=lambda said: (said.conversation, said.model, said.share))

@@ -43,7 +43,9 @@ class _NoteBatch:
                 files.setdefault(path, {}).setdefault(author, []).append(wrote.lines)
                 self.sessions.add((wrote.agent, wrote.session))
                 self.lines += len(wrote.lines)
-        self.left_out += len({one.path for one in written} - {one.path for one in written if str(one.path) in files})
+        self.left_out += len(
+            {wrote.path for wrote in written} - {wrote.path for wrote in written if str(wrote.path) in files}
+        )
         if files:
             self.notes[written[0].commit] = print_note(written[0].commit, files)
 

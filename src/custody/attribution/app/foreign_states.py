@@ -93,10 +93,13 @@ class ForeignStates:
 
         known = self._tables.places(store)
         self._tables.forget_chain(store)
-        told = [decode_origins(self._received.read(file)) for file in self._received.files(store).values()]
-        states = [(state, RepoPath.of(file.path), keys) for file in told for state, keys, _ in unpacked_states(file)]
-        states = list({(one[0].seq, one[0].n): one for one in states}.values())  # a place tells of one state
-        states.sort(key=lambda told: told[0].order)
+        origin_files = [decode_origins(self._received.read(file)) for file in self._received.files(store).values()]
+        states = [
+            (state, RepoPath.of(file.path), keys) for file in origin_files for state, keys, _ in unpacked_states(file)
+        ]
+        # a place tells of one state
+        states = list({(state_entry[0].seq, state_entry[0].n): state_entry for state_entry in states}.values())
+        states.sort(key=lambda state_entry: state_entry[0].order)
         newest = max((self._tables.newest(), *known.values()))
         fresh = [place for place in dict.fromkeys((s.seq, s.n) for s, _, _ in states) if place not in known]
         self._places[store] = known | {place: newest + number for number, place in enumerate(fresh, start=1)}

@@ -237,17 +237,17 @@ class History:
         if commit == self._touches_of and path in self._touches:
             touches = self._touches[path]
             self.searched.commits += len(touches)
-            return [_touched(one, older) for one, older in zip(touches, [*touches[1:], None], strict=True)]
+            return [_touched(touch, older) for touch, older in zip(touches, [*touches[1:], None], strict=True)]
         walk = Walk(since_seconds=self._since_seconds, simplified=True)
         commits = list(self._repository.log([commit], [path], walk))
         self.searched.commits += len(commits)
         questions = [Comparison(c.id, parent) for c in commits for parent in (c.parents or (None,))]
         answers = list(self._repository.diffs(questions, [path]))
         changes, at = [], 0
-        for one in commits:
-            count = len(one.parents) or 1
+        for changing_commit in commits:
+            count = len(changing_commit.parents) or 1
             diffs = tuple(_of_path(answer.files, path) for answer in answers[at : at + count])
-            changes.append(_HistoryStep(one, one.parents, diffs))
+            changes.append(_HistoryStep(changing_commit, changing_commit.parents, diffs))
             at += count
         return changes
 
@@ -304,7 +304,7 @@ class History:
         if commit not in self._renames:
             (answer,) = self._repository.changes([Comparison(commit)])
             renamed = (file for file in answer.files if file.kind is ChangeKind.RENAMED and file.old is not None)
-            self._renames[commit] = {one.path: one.old.path for one in renamed if one.old is not None}
+            self._renames[commit] = {file.path: file.old.path for file in renamed if file.old is not None}
         return self._renames[commit]
 
     def _elsewhere(self, commit: CommitSha, path: RepoPath) -> list[VersionLine]:

@@ -33,14 +33,16 @@ def touches_of(
         commits = list(answers)
     if len(commits) > COMMITS_MAX or any(len(commit.parents) > 1 for commit in commits):
         return {}
-    found: dict[RepoPath, list[Touch]] = {path: [] for path in paths}
-    questions = [Comparison(one.id, one.parents[0] if one.parents else None) for one in commits]
+    touches: dict[RepoPath, list[Touch]] = {path: [] for path in paths}
+    questions = [Comparison(commit.id, commit.parents[0] if commit.parents else None) for commit in commits]
     named = paths if len(paths) <= PATHS_MAX else ()
     with repository.diffs(questions, named) as diffs:
         for commit, answer in zip(commits, diffs, strict=True):
             for diff in answer.files:
-                if diff.change.path in found:
-                    found[diff.change.path].append(Touch(commit, diff))
+                if diff.change.path in touches:
+                    touches[diff.change.path].append(Touch(commit, diff))
     return {
-        path: some for path, some in found.items() if all(one.diff.shown is not HunkDetail.TOO_LARGE for one in some)
+        path: path_touches
+        for path, path_touches in touches.items()
+        if all(touch.diff.shown is not HunkDetail.TOO_LARGE for touch in path_touches)
     }

@@ -94,22 +94,28 @@ class Proposals:
         """All that may have written ``segment``; the time window only while that is too few traces of this file."""
         links = self._links(segment.commit)
         seen = [*self._linked(segment, links), *self._at_parent(segment)]
-        traces = {one.view.session for one in seen if could_name(one.view.path, segment.path)}
+        traces = {
+            observed_view.view.session for observed_view in seen if could_name(observed_view.view.path, segment.path)
+        }
         if len(traces) < self.rules.candidates_min:
             seen += self._in_window(segment)
-        found: dict[tuple[RecordRef, int], Proposal] = {}
-        for one in seen:
-            if isinstance(one.view, TracedFile) and one.view.of_revision:
+        proposals: dict[tuple[RecordRef, int], Proposal] = {}
+        for observed_view in seen:
+            if isinstance(observed_view.view, TracedFile) and observed_view.view.of_revision:
                 continue  # what is said of a commit's own lines is asked for below
-            grade = self._grade(one)
-            own = [link for link in links if _is_of(link, one.view) and self._may_link(link, grade)]
+            grade = self._grade(observed_view)
+            own = [link for link in links if _is_of(link, observed_view.view) and self._may_link(link, grade)]
             refs = tuple(sorted({link.record.ref for link in own}))
-            found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, grade, refs)
-        for one in self._of_commit(segment.commit):
-            if isinstance(one.view, TracedFile) and one.view.of_revision:
+            proposals[observed_view.record.ref, observed_view.n] = Proposal(
+                observed_view.view, observed_view.record.ref, grade, refs
+            )
+        for observed_view in self._of_commit(segment.commit):
+            if isinstance(observed_view.view, TracedFile) and observed_view.view.of_revision:
                 # Such a trace names the commit itself, which is the link.
-                found[one.record.ref, one.n] = Proposal(one.view, one.record.ref, Grade.CLAIMED, (one.record.ref,))
-        return list(found.values())
+                proposals[observed_view.record.ref, observed_view.n] = Proposal(
+                    observed_view.view, observed_view.record.ref, Grade.CLAIMED, (observed_view.record.ref,)
+                )
+        return list(proposals.values())
 
     def _grade(self, search: _ProposalSearch) -> Grade:
         is_recorded = search.record.entry.kind in _RECORDED and not is_claim(search.record, self._chains)

@@ -308,7 +308,11 @@ def _reach(evidence: AttributionContext, commit: CommitSha, root: RepoPath | Non
 def _changes(repository: Repository, commit: CommitSha, since_ns: int) -> list[tuple[FileChange, ...]]:
     """What each commit since a moment changed, newest first."""
     with repository.log([commit], walk=Walk(since_seconds=max(0, since_ns // NS))) as commits:
-        questions = [Comparison(one.id, parent) for one in commits for parent in (one.parents or (None,))]
+        questions = [
+            Comparison(changing_commit.id, parent)
+            for changing_commit in commits
+            for parent in (changing_commit.parents or (None,))
+        ]
     if not questions:
         return []
     with repository.changes(questions, renames=False) as answers:

@@ -46,7 +46,7 @@ def traced_findings(
     if not claims:
         return list(answers)
     asked = _TraceClaims(evidence, version, claims)
-    return [one for answer in answers for one in asked.answered(answer)]
+    return [traced_answer for answer in answers for traced_answer in asked.answered(answer)]
 
 
 def _claims(evidence: AttributionContext, version: FileVersion) -> Iterator[_TraceRange]:

@@ -167,10 +167,12 @@ def _summary(report: BlameReport) -> str:
     for attribution in report.attributions:
         counts[attribution.kind] += attribution.end_line - attribution.start_line + 1
     total = sum(counts.values())
-    agents = sorted({one.agent for one in report.attributions if one.agent is not None})
+    agents = sorted({attribution.agent for attribution in report.attributions if attribution.agent is not None})
     words = ", ".join(f"{counts[kind]} {kind}" for kind in MARKS if counts[kind]) or "no lines"
     by = f" ({', '.join(agents)})" if agents else ""
-    since = next((one.searched.since for one in report.attributions if one.searched is not None), None)
+    since = next(
+        (attribution.searched.since for attribution in report.attributions if attribution.searched is not None), None
+    )
     reach = (
         "" if not counts["none"] else "; nothing has been captured here" if since is None else f"; since {since[:10]}"
     )

@@ -131,6 +131,6 @@ def _left_out(report: StatsReport) -> Iterator[str]:
     yield ""
     yield f"left out: {report.left_out_count:,} file(s)"
     shown = report.left_out[:ROWS_SHOWN_MAX]
-    yield from (f"  {one.why}" for one in shown)
+    yield from (f"  {left_out_file.why}" for left_out_file in shown)
     if report.left_out_count > len(shown):
         yield f"  ({report.left_out_count - len(shown):,} more)"

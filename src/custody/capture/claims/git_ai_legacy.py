@@ -55,29 +55,29 @@ def parse_old(data: bytes) -> GitAiNote:
 
 def _read_author_entries(told: Json, _log: Mapping[str, Json], authors: dict[str, NoteAuthor]) -> Iterator[NoteEntry]:
     """0.0.1: ``{"authors": [{"author": name, "lines": [1, [3, 9]], "agent_metadata": null}]}``."""
-    for one in _list(told.get("authors") if isinstance(told, dict) else None):
-        name = one.get("author") if isinstance(one, dict) else None
-        if not isinstance(one, dict) or not isinstance(name, str):
+    for author_entry in _list(told.get("authors") if isinstance(told, dict) else None):
+        name = author_entry.get("author") if isinstance(author_entry, dict) else None
+        if not isinstance(author_entry, dict) or not isinstance(name, str):
             raise InputError("an author without a name")
-        agent = _AGENTS.get(name.casefold()) or (name if one.get("agent_metadata") else None)
+        agent = _AGENTS.get(name.casefold()) or (name if author_entry.get("agent_metadata") else None)
         author = None if agent is None else author_of(agent, f"git-ai:{name}", None)
         if author is not None:
             authors[name] = author
-        yield NoteEntry(PERSON if author is None else name, tuple(_lines(one.get("lines"))))
+        yield NoteEntry(PERSON if author is None else name, tuple(_lines(author_entry.get("lines"))))
 
 
 def _of_keys(told: Json, log: Mapping[str, Json], authors: dict[str, NoteAuthor]) -> Iterator[NoteEntry]:
     """1.0.0 and 2.0.0: ``[[1, [3, 9]], author key, session or nothing, turn]``; without a session it is a person's."""
     prompts = log.get("prompts")
-    for one in _list(told):
-        if not isinstance(one, list) or len(one) < 2:
+    for entry in _list(told):
+        if not isinstance(entry, list) or len(entry) < 2:
             raise InputError("an entry that is no list of lines and an author")
-        session = one[2] if len(one) > 2 and isinstance(one[2], str) else None
+        session = entry[2] if len(entry) > 2 and isinstance(entry[2], str) else None
         if session is not None and session not in authors:
             described = prompts.get(session) if isinstance(prompts, dict) else None
             author = _described(described)
             authors.update({} if author is None else {session: author})
-        yield NoteEntry(PERSON if session is None else session[:KEY_SIGNS_MAX], tuple(_lines(one[0])))
+        yield NoteEntry(PERSON if session is None else session[:KEY_SIGNS_MAX], tuple(_lines(entry[0])))
 
 
 def _described(value: Json) -> NoteAuthor | None:
@@ -89,8 +89,8 @@ def _described(value: Json) -> NoteAuthor | None:
 
 
 def _lines(value: Json) -> Iterator[Lines]:
-    for one in _list(value):
-        first, last = one if isinstance(one, list) and len(one) == 2 else (one, one)
+    for span in _list(value):
+        first, last = span if isinstance(span, list) and len(span) == 2 else (span, span)
         if type(first) is not int or type(last) is not int:
             raise InputError("lines that are no numbers")
         yield Lines(first, last)

@@ -263,7 +263,7 @@ def _is_persons(entry: TraceFields) -> bool:
 def _leaves(part: Json) -> Iterator[TraceFields]:
     """The ranges of a conversation with what they have from it, or the conversation itself where it has none."""
     if isinstance(part, dict):
-        inner = [{**part, **one} for one in _list(part, "ranges") if isinstance(one, dict)]
+        inner = [{**part, **range_fields} for range_fields in _list(part, "ranges") if isinstance(range_fields, dict)]
         yield from inner or [part]
 
 

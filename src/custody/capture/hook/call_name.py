@@ -94,12 +94,16 @@ def copilot_files(fields: dict[str, Any]) -> list[str]:
     """The files that a call of an editing tool names in what it is given, in VS Code or in the CLI."""
     given = copilot_given(fields.get("tool_input", fields.get("toolArgs")))
     patch = given if isinstance(given, str) else ""
-    some = [given] if isinstance(given, dict) else []
-    for one in list(some):
-        patch = one["input"] if isinstance(one.get("input"), str) else patch
-        several = one.get("replacements")
-        some += [each for each in several if isinstance(each, dict)] if isinstance(several, list) else []
-    named = [one.get(name) for one in some for name in ("path", "filePath", "file_path")]
+    inputs = [given] if isinstance(given, dict) else []
+    for tool_input in list(inputs):
+        patch = tool_input["input"] if isinstance(tool_input.get("input"), str) else patch
+        several = tool_input.get("replacements")
+        inputs += (
+            [replacement for replacement in several if isinstance(replacement, dict)]
+            if isinstance(several, list)
+            else []
+        )
+    named = [tool_input.get(name) for tool_input in inputs for name in ("path", "filePath", "file_path")]
     named += [line.partition(": ")[2].strip() for line in patch.split("\n") if line.startswith(_PATCHED)]
     return [name for name in named if isinstance(name, str) and name][:_FILES_MAX]
 

@@ -55,7 +55,7 @@ _PAIRS = (
     " rs rt ru ry sa sc se sh si sl so sp ss st su ta tc td te th ti tl to tp tr ts tt tu ty ua ub ue ui ul um un up ur"
     " us ut va ve vi wa wi xt yp ze".split()
     + [digit + other for digit in _DIGITS for other in _DIGITS]
-    + [one + one for one in _LOWER]
+    + [letter + letter for letter in _LOWER]
     + [_LOWER[at : at + 2] for at in range(25)]
 )
 """Pairs that say nothing: those that make up six of seven pairs in names and prose (of random letters two of seven),
@@ -464,18 +464,18 @@ _PROSE = frozenset(
 """Words of sentences, of forms and of what is written about passwords: with one of these it is no pass phrase."""
 
 
-def _each(text: str, found: tuple[int, int, str]) -> Iterator[tuple[int, int, str]]:
+def _each(text: str, span: tuple[int, int, str]) -> Iterator[tuple[int, int, str]]:
     """The value that was found; of a list, every text in it."""
-    first, last, form = found
+    first, last, form = span
     if form != LISTED:
         yield after_scheme(text, first, last, form)
         return
     for _ in range(LISTED_MAX):
-        one = _quoted(text, _skip(text, first, ", \t\r\n", GAP_MAX), QUOTED)
-        if one is None:
+        quoted_value = _quoted(text, _skip(text, first, ", \t\r\n", GAP_MAX), QUOTED)
+        if quoted_value is None:
             return
-        yield after_scheme(text, *one)
-        first = _skip(text, one[1], _QUOTES + _BACK, 4)
+        yield after_scheme(text, *quoted_value)
+        first = _skip(text, quoted_value[1], _QUOTES + _BACK, 4)
 
 
 def value_of(name: str, value: str) -> tuple[int, int, int] | None:

@@ -116,13 +116,13 @@ class Spool:
         refused: list[RejectedFile] = []
         size = files = 0
         for name in self.names()[skip : skip + limit]:
-            found = self._read(self.folder / name, name)
-            files += found is not None
-            if isinstance(found, RejectedFile):
-                refused.append(found)
-            elif found is not None:
-                arrivals.extend(found)
-                size += sum(len(one.payload) + sum(map(len, one.texts.values())) for one in found)
+            outcome = self._read(self.folder / name, name)
+            files += outcome is not None
+            if isinstance(outcome, RejectedFile):
+                refused.append(outcome)
+            elif outcome is not None:
+                arrivals.extend(outcome)
+                size += sum(len(arrival.payload) + sum(map(len, arrival.texts.values())) for arrival in outcome)
             if size > BATCH_BYTES or len(arrivals) >= limit:
                 break
         return SpoolContent(tuple(arrivals), tuple(refused), files)
@@ -169,7 +169,7 @@ class Spool:
         if data is None:
             return RejectedFile(name, "damaged: its bytes do not match the digest in its first line")
         try:
-            return [arrival_of(event, self._clean(one)) for event, one in _events_in(name, data)]
+            return [arrival_of(event, self._clean(event_bytes)) for event, event_bytes in _events_in(name, data)]
         except InputError as error:
             return RejectedFile(name, error.message)
 

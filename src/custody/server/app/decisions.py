@@ -55,7 +55,7 @@ def decide(desk: Workspace, said: DecisionBody, by: str) -> RecordedDecision:
 
 def _resolved(desk: Workspace, said: DecisionBody) -> DecisionBody:
     """The same about a commit by its full id; refused where it is not about exactly one thing."""
-    if sum(one is not None for one in (said.commit, said.id, said.overrides, said.reverts)) != 1:
+    if sum(subject is not None for subject in (said.commit, said.id, said.overrides, said.reverts)) != 1:
         raise InputError(
             "a decision is about one thing", hint="give one of 'commit', 'id', 'overrides' and 'reverts', and no other"
         )

@@ -43,7 +43,7 @@ def disconnect(desk: Workspace, repository: str) -> GitHubConnectReport:
 def list_connections(desk: Workspace) -> GitHubListReport:
     """Every repository that is connected."""
     with control_of(desk) as control:
-        return GitHubListReport(repositories=[_line(one) for one in control.github.all()])
+        return GitHubListReport(repositories=[_line(connection) for connection in control.github.all()])
 
 
 @dataclass(slots=True)

@@ -86,8 +86,8 @@ class _StoreLookup:
     def look(self) -> list[Arrival]:
         """What to append."""
         tables = PageTables(self.store)
-        by_event = {r.entry.event: r for r in tables.with_events({one.entry.event for one in self.arrivals})}
-        by_key = _by_key(tables.with_keys({one.entry.key for one in self.arrivals}))
+        by_event = {r.entry.event: r for r in tables.with_events({arrival.entry.event for arrival in self.arrivals})}
+        by_key = _by_key(tables.with_keys({arrival.entry.key for arrival in self.arrivals}))
         coming: dict[NaturalKey, Arrival] = {}
         known: list[Arrival] = []
         self.fates.clear()

@@ -70,7 +70,7 @@ class Intake:
             raise InputError(
                 f"a batch of {len(value):,} is over the limit of {ITEMS_MAX:,}", hint="send it in several requests"
             )
-        return SentItems(tuple(self._item(take, one) for one in value), single=False)
+        return SentItems(tuple(self._item(take, sent_value) for sent_value in value), single=False)
 
     def otlp(self, data: bytes, *, binary: bool, texts: bool) -> Iterator[Item]:
         """The spans of an OTLP request, one by one."""

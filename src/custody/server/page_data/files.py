@@ -122,12 +122,12 @@ def resolve_file(repository: Repository, commit: CommitSha, said: str) -> RepoPa
         return path
     with repository.tree(commit) as entries:
         paths = [entry.path for entry in entries]
-    if any(one == path or one.raw.startswith(path.raw + b"/") for one in paths):
+    if any(tree_path == path or tree_path.raw.startswith(path.raw + b"/") for tree_path in paths):
         return path
     deep = said.count("/") + 1
-    for one in paths:
-        if one.display == said or one.display.startswith(f"{said}/"):
-            return RepoPath(b"/".join(one.raw.split(b"/")[:deep]))
+    for tree_path in paths:
+        if tree_path.display == said or tree_path.display.startswith(f"{said}/"):
+            return RepoPath(b"/".join(tree_path.raw.split(b"/")[:deep]))
     return path
 
 

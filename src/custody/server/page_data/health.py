@@ -142,7 +142,13 @@ def _agents(desk: Workspace) -> list[AgentHealth]:
     here = set(find_present_agents(desk)) | set(find_present_agents(desk, user=True))
     seen = [AgentHealth(agent, TITLES[agent], agent in here, hooks) for agent, hooks in read_hook_status(desk).items()]
     return sorted(
-        seen, key=lambda one: (one.hooks.state != SET_UP, one.hooks.state == NOT_SET_UP, not one.here, one.title)
+        seen,
+        key=lambda agent_health: (
+            agent_health.hooks.state != SET_UP,
+            agent_health.hooks.state == NOT_SET_UP,
+            not agent_health.here,
+            agent_health.title,
+        ),
     )
 
 

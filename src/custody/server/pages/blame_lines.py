@@ -244,4 +244,4 @@ def _claim(claim: CompetingClaim) -> str:
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return escape_control_characters(value)
-    return [_clean(one) for one in value] if isinstance(value, list) else value
+    return [_clean(entry) for entry in value] if isinstance(value, list) else value

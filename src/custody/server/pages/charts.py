@@ -63,13 +63,15 @@ def bar(parts: Sequence[BarPart], words: str) -> Markup:
 
 def columns(places: Sequence[str], series: Sequence[Series], words: str) -> Markup:
     """Columns over ``places``, each made of the series one above the other."""
-    highest = max((sum(one.values[n] or 0 for one in series) for n in range(len(places))), default=0) or 1
+    highest = (
+        max((sum(data_series.values[n] or 0 for data_series in series) for n in range(len(places))), default=0) or 1
+    )
     step = (WIDTH - LEFT - RIGHT) / max(len(places), 1)
     drawn = [_axis(highest), *_labels(places, step)]
     for n, place in enumerate(places):
         base = float(HEIGHT - BOTTOM)
-        for k, one in enumerate(series):
-            value = one.values[n] or 0
+        for k, data_series in enumerate(series):
+            value = data_series.values[n] or 0
             tall = (HEIGHT - TOP - BOTTOM) * value / highest
             base -= tall
             if value:
@@ -77,12 +79,12 @@ def columns(places: Sequence[str], series: Sequence[Series], words: str) -> Mark
                     Markup(
                         '<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>'
                     ).format(
-                        _colour(k, one),
+                        _colour(k, data_series),
                         LEFT + n * step + step * 0.1,
                         base,
                         max(step * 0.8, 1),
                         tall,
-                        f"{place}, {short(one.name, NAME_SIGNS)}: {_number(value)}",
+                        f"{place}, {short(data_series.name, NAME_SIGNS)}: {_number(value)}",
                     )
                 )
     return _picture(drawn, words)
@@ -92,23 +94,23 @@ def lines(
     places: Sequence[str], series: Sequence[Series], words: str, *, highest: float | None = None, points: bool = True
 ) -> Markup:
     """Lines over ``places``; each point has its value as a title."""
-    found = [value for one in series for value in one.values if value is not None]
-    top = highest or max(found, default=0) or 1
+    values = [value for data_series in series for value in data_series.values if value is not None]
+    top = highest or max(values, default=0) or 1
     step = (WIDTH - LEFT - RIGHT) / max(len(places) - 1, 1)
     drawn = [_axis(top), *_labels(places, step, middle=False)]
-    for k, one in enumerate(series):
+    for k, data_series in enumerate(series):
         at = [
             (LEFT + n * step, HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / top, value, places[n])
-            for n, value in enumerate(one.values)
+            for n, value in enumerate(data_series.values)
             if value is not None
         ]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in at)
-        drawn.append(Markup('<polyline class="line {} d{}" points="{}"/>').format(_colour(k, one), k % 4, path))
+        drawn.append(Markup('<polyline class="line {} d{}" points="{}"/>').format(_colour(k, data_series), k % 4, path))
         for x, y, value, place in at if points else ():
-            title = f"{place}, {short(one.name, NAME_SIGNS)}: {_number(value)}"
+            title = f"{place}, {short(data_series.name, NAME_SIGNS)}: {_number(value)}"
             drawn.append(
                 Markup('<circle class="{}" cx="{:.1f}" cy="{:.1f}" r="3"><title>{}</title></circle>').format(
-                    _colour(k, one), x, y, title
+                    _colour(k, data_series), x, y, title
                 )
             )
     return _picture(drawn, words)
@@ -117,8 +119,10 @@ def lines(
 def legend(series: Sequence[Series]) -> Markup:
     """Which colour is which series."""
     rows = (
-        Markup('<li><span class="swatch {}"></span>{}</li>').format(_colour(k, one), short(one.name, NAME_SIGNS))
-        for k, one in enumerate(series)
+        Markup('<li><span class="swatch {}"></span>{}</li>').format(
+            _colour(k, data_series), short(data_series.name, NAME_SIGNS)
+        )
+        for k, data_series in enumerate(series)
     )
     return Markup('<ul class="legend">{}</ul>').format(Markup("").join(rows))
 

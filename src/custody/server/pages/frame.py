@@ -68,7 +68,7 @@ def render(view: PageView, page: Page, said: Mapping[str, str], frame: Frame) ->
         served=links.served,
         policy=Markup(escape(IN_FILES)),
         scripts=[links.asset(name) for name in ("app.js", *view.scripts)],
-        navigation=[(one.label, one.name) for one in frame.book if one.label is not None],
+        navigation=[(book_page.label, book_page.name) for book_page in frame.book if book_page.label is not None],
         to=_addressed(links),
         here=_addressed(links, page.name, said),
         part=_taking_in(frame),

@@ -52,7 +52,7 @@ def rows_of(picture: Picture) -> list[GraphTableRow]:
     """The table of a picture; each row names its element."""
     cells, by_node = CELLS[picture.view], picture.view in ("tree", "lanes")
     if by_node:
-        ids = {one["data"]["id"]: (f"n{n}", one["data"]["kind"]) for n, one in enumerate(_raw(picture.nodes))}
+        ids = {node["data"]["id"]: (f"n{n}", node["data"]["kind"]) for n, node in enumerate(_raw(picture.nodes))}
         return [
             GraphTableRow(cells({**row, "kind": kind}), of, int(row.get("level", 1)), (kind,))
             for row in _raw(picture.table)
@@ -66,9 +66,9 @@ def rows_of(picture: Picture) -> list[GraphTableRow]:
 
 def data_of(picture: Picture, rows: Sequence[GraphTableRow]) -> dict[str, Any]:
     """Everything that the island draws."""
-    ids = {one["data"]["id"]: f"n{n}" for n, one in enumerate(_raw(picture.nodes))}
+    ids = {node["data"]["id"]: f"n{n}" for n, node in enumerate(_raw(picture.nodes))}
     stretch = LANE_STRETCH if picture.view == "lanes" else 1
-    nodes = [_node(f"n{n}", one, stretch) for n, one in enumerate(_raw(picture.nodes))]
+    nodes = [_node(f"n{n}", node, stretch) for n, node in enumerate(_raw(picture.nodes))]
     places = {node["id"]: node for node in nodes}
     known = {value["data"]["id"]: value["data"] for value in _raw(picture.nodes)}
     for edge in _raw(picture.edges):
@@ -80,7 +80,7 @@ def data_of(picture: Picture, rows: Sequence[GraphTableRow]) -> dict[str, Any]:
         "styles": picture.styles,
         "grounds": picture.grounds,
         "nodes": nodes,
-        "edges": [_edge(f"e{n}", one["data"], ids, places, known) for n, one in enumerate(_raw(picture.edges))],
+        "edges": [_edge(f"e{n}", edge["data"], ids, places, known) for n, edge in enumerate(_raw(picture.edges))],
         "columns": [{"name": column.name, "number": column.number} for column in columns_of(picture)],
         "rows": [{"cells": row.cells, "of": row.of, "level": row.level} for row in rows],
     }

@@ -101,7 +101,7 @@ def _by_model(periods: Sequence[StatsPeriod], named: Sequence[str], *, has_other
         series.append(Series(OTHERS, rest))
     series.append(Series(PEOPLE, [period.person for period in periods], "s7"))
     series.append(Series(NOBODY, [period.none for period in periods], "k-none"))
-    return [one for one in series if any(one.values)]
+    return [data_series for data_series in series if any(data_series.values)]
 
 
 def _curve(earlier: Sequence[StatsPeriod], periods: Sequence[StatsPeriod]) -> list[float]:

@@ -29,7 +29,7 @@ def simulate(desk: Workspace, asked: PageParams) -> PageView:
     wished = _wished(asked)
     moved = bool(asked.given)
     fields = {
-        "sliders": [(one, values[name], wished.get(name, values[name])) for name, one in SLIDERS.items()],
+        "sliders": [(slider, values[name], wished.get(name, values[name])) for name, slider in SLIDERS.items()],
         "days": _days(asked),
         "days_max": DAYS_MAX,
         "source": asked.choice("source", SOURCES),
@@ -47,7 +47,7 @@ def simulate_result(desk: Workspace, asked: PageParams) -> PageView:
 
 def _result(desk: Workspace, asked: PageParams) -> object:
     wished, days = _wished(asked), _days(asked)
-    source = next(one for one in SOURCES if one == asked.choice("source", SOURCES))
+    source = next(known_source for known_source in SOURCES if known_source == asked.choice("source", SOURCES))
     values = slider_values(desk)
     moved = {name: value for name, value in wished.items() if value != values[name]}
     return attempt_question(lambda: policy_tried(desk, moved, days=days, source=source))

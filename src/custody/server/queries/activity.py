@@ -104,15 +104,17 @@ class ActivityTables:
 
     def ends(self, agent: AgentName, session: SessionId, limit: int) -> list[Record]:
         """The first and the last few records of a session, in order."""
-        found: dict[RecordRef, None] = {}
+        refs: dict[RecordRef, None] = {}
         for order in ("", " DESC"):
             rows = self._db.rows(
                 f"SELECT store_id, seq FROM observation WHERE session = ? AND agent = ? ORDER BY at_ns{order} LIMIT ?",
                 (session, agent, limit),
             )
-            found.update({RecordRef(StoreId(str(store)), Seq(integer(seq))): None for store, seq in rows})
-        records = (self._tables.record(ref) for ref in found)
-        return sorted((record for record in records if record is not None), key=lambda one: (one.entry.at_ns, one.ref))
+            refs.update({RecordRef(StoreId(str(store)), Seq(integer(seq))): None for store, seq in rows})
+        records = (self._tables.record(ref) for ref in refs)
+        return sorted(
+            (record for record in records if record is not None), key=lambda record: (record.entry.at_ns, record.ref)
+        )
 
     def _mine(self, agent: AgentName, session: SessionId) -> tuple[str, list[SqlValue]]:
         """What tells the rows of one agent from another's, where two have sessions of the same id."""

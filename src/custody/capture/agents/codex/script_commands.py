@@ -41,15 +41,15 @@ def ran_in(script: str) -> ToolInput | None:
     if len(script) > CHARS_MAX or "tools." not in script:
         return None
     try:
-        found = _Script(script).commands()
+        inputs = _Script(script).commands()
     except _UnreadableScript:
         return None
-    commands = [one.command for one in found if one.command is not None]
-    if not commands or len(commands) < len(found) or len({one.folder for one in found}) > 1:
+    commands = [tool_input.command for tool_input in inputs if tool_input.command is not None]
+    if not commands or len(commands) < len(inputs) or len({tool_input.folder for tool_input in inputs}) > 1:
         return None
     if len(commands) > 1 and any("cd " in command for command in commands):
         return None  # each began in the same folder, which lines of one command would not
-    return ToolInput("\n".join(commands), None, found[0].folder)
+    return ToolInput("\n".join(commands), None, inputs[0].folder)
 
 
 class _UnreadableScript(Exception):

@@ -50,10 +50,10 @@ def extract_part_text(value: object, depth: int = 0) -> str:
     if depth > WORDS_DEPTH_MAX:
         return ""
     if isinstance(value, list):
-        return "".join(extract_part_text(one, depth + 1) for one in value)
+        return "".join(extract_part_text(piece, depth + 1) for piece in value)
     node: dict[str, Any] = value if isinstance(value, dict) else {}
     known = (node.get("text"), node.get("value"), node.get("node"), node.get("content"), node.get("children"))
-    return "".join(extract_part_text(one, depth + 1) for one in known if one is not None)
+    return "".join(extract_part_text(piece, depth + 1) for piece in known if piece is not None)
 
 
 def given_by(part: Fields) -> dict[str, Json]:

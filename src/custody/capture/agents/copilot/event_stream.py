@@ -128,7 +128,10 @@ class StreamState:
         revision = fields(data.get("context")).get("headCommit")
         said = {"type": SESSION, "model": self.around.model, "revision": revision}
         yield make_event_record(
-            self.around, number, _id(value, number), {name: one for name, one in said.items() if one}
+            self.around,
+            number,
+            _id(value, number),
+            {name: field_value for name, field_value in said.items() if field_value},
         )
 
     def _resume(self, _number: int, _value: Fields, data: Fields) -> Iterator[TranscriptLine]:

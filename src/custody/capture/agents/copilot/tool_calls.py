@@ -156,7 +156,11 @@ def changes_by(tool: str, given: Fields) -> tuple[PatchedFile, ...]:
     if tool in ("Edit", "apply_patch") and isinstance(patch, str) and BEGIN in patch:
         return changes_in(patch)
     if tool == "multi_replace_string_in_file":
-        return tuple(one for each in map(fields, items(given.get("replacements"))) for one in _replaced(each))
+        return tuple(
+            patched_file
+            for replacement in map(fields, items(given.get("replacements")))
+            for patched_file in _replaced(replacement)
+        )
     command = given.get("command") if tool == "Edit" else None
     change = _COMMANDS.get(str(command)) or CHANGES.get(tool)
     return () if change is None else change(given)

@@ -205,7 +205,7 @@ class ConversationState:
     def _found(
         self, number: int, bubble: str, payload: dict[str, Json], calls: list[dict[str, Json]] | None = None
     ) -> TranscriptLine:
-        told = [read_cursor_call(payload, made) for made in calls_in(payload)]
+        cursor_calls = [read_cursor_call(payload, made) for made in calls_in(payload)]
         parts = [self.session, self.subagent or "", bubble or f"{self.file.suffix}:{number}"]
         return TranscriptLine(
             line=number,
@@ -216,8 +216,12 @@ class ConversationState:
             version=self.version,
             cwd=self.folder,
             calls=calls or [],
-            edits=tuple(ChangedFile(name, self.folder) for one in told for name in list_edited_files(one)),
-            commits=tuple(dict.fromkeys(sha for one in told for sha in commits_of(one))),
+            edits=tuple(
+                ChangedFile(name, self.folder)
+                for cursor_call in cursor_calls
+                for name in list_edited_files(cursor_call)
+            ),
+            commits=tuple(dict.fromkeys(sha for cursor_call in cursor_calls for sha in commits_of(cursor_call))),
             subagent=self.subagent,
             parent_call=self._parent(),
             opens=self._opens(),

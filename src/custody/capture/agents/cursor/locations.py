@@ -107,9 +107,15 @@ def _conversations(user: Path, roots: set[str]) -> list[Path]:
             kept = _all(database)
     except OSError:
         return [file / UNREAD]
-    ours = {one.id for one in kept if _is_in(one.folder, roots) or one.id in elsewhere}
+    ours = {
+        conversation.id for conversation in kept if _is_in(conversation.folder, roots) or conversation.id in elsewhere
+    }
     # A subagent's conversation does not always say where it worked.
-    return [file / one.id for one in sorted(kept, key=lambda one: one.created) if one.id in ours or one.root in ours]
+    return [
+        file / conversation.id
+        for conversation in sorted(kept, key=lambda conversation: conversation.created)
+        if conversation.id in ours or conversation.root in ours
+    ]
 
 
 def _by_workspace(user: Path, roots: set[str]) -> set[str]:
@@ -140,16 +146,16 @@ def rows_of(file: Path) -> Iterator[FileLine]:
         kept = _all(database) if wanted in (None, UNREAD) else _named(database, wanted)
         if wanted == UNREAD:
             raise OSError(errno.EAGAIN, "it could not be read a moment ago: import again", str(path))
-        for one in sorted(kept, key=lambda one: one.created):
-            yield one.line(next(number))
-            yield from _bubbles(database, one, number)
+        for conversation in sorted(kept, key=lambda conversation: conversation.created):
+            yield conversation.line(next(number))
+            yield from _bubbles(database, conversation, number)
 
 
 def _all(database: Database) -> list[ConversationInfo]:
     """Every conversation, and for each whose subagent it is."""
     kept = [_read_conversation_info(key, said) for key, said in _values(database, *_span(COMPOSER))]
-    parents = {one.id: one.parent for one in kept}
-    return [replace(one, root=_root(one.id, parents.get)) for one in kept]
+    parents = {conversation.id: conversation.parent for conversation in kept}
+    return [replace(conversation, root=_root(conversation.id, parents.get)) for conversation in kept]
 
 
 def _named(database: Database, wanted: str) -> list[ConversationInfo]:

@@ -118,13 +118,13 @@ def _own(said: str) -> str:
 
 def given_of(*said: object) -> tuple[dict[str, Any], str | None]:
     """What a call was given, from objects and JSON in texts together, and the patch where it is one."""
-    found: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     patch = None
-    for one in said:
-        value = json_in(one) if isinstance(one, str) else one
-        found |= fields(value)
-        patch = one if isinstance(one, str) and value is None and one.strip() else patch
-    return found, patch or next((found[name] for name in ("patch", "input") if isinstance(found.get(name), str)), None)
+    for argument in said:
+        value = json_in(argument) if isinstance(argument, str) else argument
+        given |= fields(value)
+        patch = argument if isinstance(argument, str) and value is None and argument.strip() else patch
+    return given, patch or next((given[name] for name in ("patch", "input") if isinstance(given.get(name), str)), None)
 
 
 def answer_of(said: object) -> ToolOutput:

@@ -122,16 +122,18 @@ def rows_of(file: Path) -> Iterator[FileLine]:
 
 def _sessions(database: Database, wanted: str | None = None) -> Iterator[SessionInfo]:
     """All sessions, or one."""
-    told = _collect_sessions(row for table in TABLES for row in database.rows(_select_rows(table, _COLUMNS, wanted)))
-    parents = {str(said.get("id")): get_string(said.get("parent_id")) for said in told}
+    session_rows = _collect_sessions(
+        row for table in TABLES for row in database.rows(_select_rows(table, _COLUMNS, wanted))
+    )
+    parents = {str(said.get("id")): get_string(said.get("parent_id")) for said in session_rows}
     # What a later table says of a session of the same name takes the place of what the one before said.
-    for named, said in {str(said.get("id")): said for said in told}.items():
+    for named, said in {str(said.get("id")): said for said in session_rows}.items():
         yield SessionInfo(
             id=named,
             directory=get_string(said.get("directory")) or _worktree(database, said.get("project_id")),
             version=get_string(said.get("version")),
             created=_number(said.get("time_created")),
-            root=_root(named, parents.get if wanted is None else lambda one: _above(database, one)),
+            root=_root(named, parents.get if wanted is None else lambda session_id: _above(database, session_id)),
         )
 
 
@@ -269,8 +271,11 @@ def _read_session_info(said: Fields, named: str = "") -> SessionInfo:
 def _worked_in(file: Path) -> str | None:
     """The folder in which a session's messages were written, where the session itself does not say it."""
     base = file.parents[1] if file.parent.name == OLD_SESSIONS else file.parents[2]
-    told = (get_string(fields(_document(one).get("path")).get("cwd")) for one in _files(base / "message" / file.stem))
-    return next((folder for folder in told if folder), None)
+    folders = (
+        get_string(fields(_document(message_file).get("path")).get("cwd"))
+        for message_file in _files(base / "message" / file.stem)
+    )
+    return next((folder for folder in folders if folder), None)
 
 
 def _parent_of(file: Path, named: str) -> str | None:

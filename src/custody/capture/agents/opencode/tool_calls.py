@@ -57,8 +57,8 @@ def _changes(tool: str, given: Fields, told: Fields) -> Iterator[FileEffect]:
         yield from _replaced(given, told)
     elif tool == MULTIEDIT:
         pairs = zip_longest(items(given.get("edits")), items(told.get("results")))
-        for one, result in pairs:
-            yield from _replaced({**fields(one), "filePath": path_in(given)}, fields(result))
+        for edit, result in pairs:
+            yield from _replaced({**fields(edit), "filePath": path_in(given)}, fields(result))
     elif tool == WRITE:
         path, content = path_in(given), text(given.get("content"))
         if path and content is not None:
