@@ -1,7 +1,6 @@
 """The check of names: every public type has a noun of its own, and no function is called by a word without a verb.
 
-``python -m tools.names`` checks ``src/custody``; ``--variables`` checks variables and parameters as well. The rules are
-those of section 1 of STYLE.md, as far as a program can tell.
+``python -m tools.names`` checks ``src/custody`` by section 1 of STYLE.md, as far as a program can tell.
 """
 
 import argparse
@@ -39,13 +38,13 @@ BANNED_FUNCTIONS = frozenset("told words said asked one".split())
 """Names of functions and methods, with or without an underscore before them."""
 METHODS_KEPT = frozenset({"Attempt.words"})
 """Methods that stay: they are public through custody.sources."""
-BANNED_VARIABLES = frozenset({"one", "told"})
-"""Names of variables and parameters; checked with ``--variables`` only."""
+BANNED_VARIABLES = frozenset({"one"})
+"""Names of variables and parameters; fields of a type may be part of its JSON."""
 
 _HUMP = re.compile(r"[A-Z][a-z0-9]*|[A-Z]+(?![a-z])")
 
 
-def check(root: Path, *, variables: bool = False) -> list[Problem]:
+def check(root: Path) -> list[Problem]:
     """Return what is wrong with the names below ``root``, by file and line."""
     defined: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
     problems: list[Problem] = []
@@ -58,8 +57,7 @@ def check(root: Path, *, variables: bool = False) -> list[Problem]:
             if why := _wrong_type(type_name):
                 problems.append(Problem(name, line, why))
         problems += [Problem(name, line, why) for line, why in _wrong_functions(tree)]
-        if variables:
-            problems += [Problem(name, line, why) for line, why in _wrong_variables(tree)]
+        problems += [Problem(name, line, why) for line, why in _wrong_variables(tree)]
     return sorted([*problems, *_repeated(defined)])
 
 
@@ -113,8 +111,10 @@ def _wrong_functions(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _wrong_variables(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    fields = {id(field.target) for field in ast.walk(tree) if isinstance(field, ast.AnnAssign)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in BANNED_VARIABLES:
+        is_stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields
+        if is_stored and node.id in BANNED_VARIABLES:
             yield node.lineno, f"the variable '{node.id}' does not say what it holds"
         elif isinstance(node, ast.arg) and node.arg in BANNED_VARIABLES:
             yield node.lineno, f"the parameter '{node.arg}' does not say what it holds"
@@ -132,9 +132,8 @@ def main() -> int:
     """Print every problem; 1 if there is any."""
     parser = argparse.ArgumentParser(description="Check the names of types and functions.")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[1])
-    parser.add_argument("--variables", action="store_true", help="check variables and parameters as well")
     arguments = parser.parse_args()
-    problems = check(arguments.root, variables=arguments.variables)
+    problems = check(arguments.root)
     for problem in problems:
         print(problem)
     return int(bool(problems))

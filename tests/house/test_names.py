@@ -47,12 +47,11 @@ def test_a_function_has_a_verb(tmp_path: Path, name: str) -> None:
     assert planted(tmp_path, module=text) == [f"the function '{name}' has no verb"] * 2
 
 
-def test_variables_are_checked_on_request(tmp_path: Path) -> None:
-    text = "def render(one):\n    told = one\n    return told\n"
-    assert planted(tmp_path, module=text) == []
-    assert [problem.message for problem in names.check(tmp_path, variables=True)] == [
+def test_a_variable_says_what_it_holds(tmp_path: Path) -> None:
+    text = "def render(one):\n    for one in ():\n        print(one)\n\n\nclass Pair:\n    one: int\n"
+    assert planted(tmp_path, module=text) == [
         "the parameter 'one' does not say what it holds",
-        "the variable 'told' does not say what it holds",
+        "the variable 'one' does not say what it holds",
     ]
 
 

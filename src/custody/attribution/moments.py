@@ -175,7 +175,9 @@ def _taken_out(pieces: Iterable[FileSnapshot]) -> LineTransfers:
 
 def _put_back(moment: FileSnapshot, taken: LineTransfers) -> list[str]:
     new = {key_of(line) for _, line in _only_in(moment.after, moment.before)}
-    return [line for piece, _, line in sorted(text for key in new for text in taken.get(key, ())) if piece != moment.n]
+    return [
+        line for piece, _, line in sorted(place for key in new for place in taken.get(key, ())) if piece != moment.n
+    ]
 
 
 def _only_in(text: str | None, other: str | None) -> Iterator[tuple[int, str]]:

@@ -60,7 +60,7 @@ def audit(data: bytes, rules: CiteRules) -> Audit:
 def audit_of(subject: AuditSubject, rules: CiteRules, more: Iterable[CheckFinding] = ()) -> Audit:
     """The same for a report that was read already, with what other checks found."""
     coverage = coverage_of(subject, rules)
-    check_findings = [text for check in CHECKS.values() for text in check(subject, rules)]
+    check_findings = [finding for check in CHECKS.values() for finding in check(subject, rules)]
     check_findings += [*_uncovered(subject, coverage, rules), *more]
     check_findings.sort(key=lambda check_finding: (check_finding.at, _ORDER[check_finding.code], check_finding.message))
     findings = []

@@ -59,7 +59,7 @@ class RepositoryContent:
     def like(self, path: str) -> list[str]:
         """The files whose path ends so, whatever their ending and capitals: what somebody may mean by ``path``."""
         wanted = _without_ending(path.lower())
-        ends = (_without_ending(text.lower()) for text in self.ends.get(_stem(path), ()))
+        ends = (_without_ending(end.lower()) for end in self.ends.get(_stem(path), ()))
         known = self.ends.get(_stem(path), ())
         return [
             known_path
@@ -224,7 +224,11 @@ def _may_have(text: str | None, name: str) -> bool:
 
 def _instead(path: str, holding: RepositoryContent) -> str:
     """Another file of the same name, if there is one alone."""
-    known = [text for text in holding.ends.get(_stem(path), ()) if text.rpartition("/")[2] == path.rpartition("/")[2]]
+    known = [
+        known_path
+        for known_path in holding.ends.get(_stem(path), ())
+        if known_path.rpartition("/")[2] == path.rpartition("/")[2]
+    ]
     return f"; there is {known[0]}" if len(known) == 1 else ""
 
 
@@ -250,7 +254,7 @@ def _joined(folder: str, path: str) -> str | None:
 
 
 def _is_folder(path: str, holding: RepositoryContent) -> bool:
-    return any(text.startswith(f"{path}/") for text in holding.paths)
+    return any(known_path.startswith(f"{path}/") for known_path in holding.paths)
 
 
 def _extension(path: str) -> str:

@@ -184,4 +184,4 @@ def _signature(text: str) -> bytes | None:
 
 
 def _best(matches: Iterable[tuple[SourceID, float]], least: float) -> list[tuple[SourceID, float]]:
-    return sorted((group for group in matches if group[1] >= least), key=lambda match: -match[1])
+    return sorted((match for match in matches if match[1] >= least), key=lambda match: -match[1])

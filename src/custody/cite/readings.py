@@ -66,13 +66,13 @@ class Readings:
 
     def of(self, url: str) -> list[PageReading]:
         """How a page was read, oldest first."""
-        page_readings = {id(text): text for key in _keys(url) for text in self._by_key.get(key, ())}
+        page_readings = {id(reading): reading for key in _keys(url) for reading in self._by_key.get(key, ())}
         return sorted(page_readings.values(), key=lambda reading: reading.at_ns)
 
     def is_doubtful(self, url: str) -> bool:
         """Whether it may have been opened unseen: by a program that was given its address, or that of what it is in."""
         key = loose_key(url)
-        below = key is not None and any(key == text or key.startswith(f"{text.rstrip('/')}/") for text in self._untold)
+        below = key is not None and any(key == page or key.startswith(f"{page.rstrip('/')}/") for page in self._untold)
         return below or any(reading.is_untold for reading in self.of(url))
 
 

@@ -179,7 +179,7 @@ def _number_label(definition: Definition) -> Label | None:
 
 
 def _is_within(offset: int, ranges: list[tuple[int, int]]) -> bool:
-    at = bisect_left(ranges, offset + 1, key=lambda group: group[0]) - 1
+    at = bisect_left(ranges, offset + 1, key=lambda bounds: bounds[0]) - 1
     return at >= 0 and offset < ranges[at][1]
 
 

@@ -153,7 +153,7 @@ def _in_a_row(spans: Iterable[CallSpan]) -> list[CallSpan]:
     for place, span in enumerate(sorted(spans, key=_find_end_place)):
         latest = span.end_ns if span.end_ns is not None else latest
         keyed.append((latest, place, span))
-    return [span for _, _, span in sorted(keyed, key=lambda group: (group[0] is not None, group[0] or 0, group[1]))]
+    return [span for _, _, span in sorted(keyed, key=lambda row: (row[0] is not None, row[0] or 0, row[1]))]
 
 
 def _find_end_place(span: CallSpan) -> int:

@@ -63,15 +63,15 @@ class _CommitIndex:
         self.ordered = ordered
         self._by_start: dict[str, list[CommitText]] = {}
         self._by_subject: dict[str, list[CommitText]] = {}
-        for text in ordered:
-            self._by_start.setdefault(text.sha[:DIGITS_MIN], []).append(text)
-            self._by_subject.setdefault(text.subject, []).append(text)
+        for commit in ordered:
+            self._by_start.setdefault(commit.sha[:DIGITS_MIN], []).append(commit)
+            self._by_subject.setdefault(commit.subject, []).append(commit)
 
     def taken_back(self, later: CommitText) -> Iterator[CommitText]:
         """The commits that ``later`` says it takes back: by id where it names one, else by their subject."""
         title = _TITLE.match(later.subject)
         names = _TAKES_BACK.findall(later.message) + (_ALSO.findall(later.message) if title else [])
-        texts = [text for name in names for text in self._named(name, later)]
+        texts = [commit for name in names for commit in self._named(name, later)]
         if texts or title is None:
             yield from texts
             return
@@ -95,13 +95,13 @@ class _CommitIndex:
 
     def _named(self, name: str, later: CommitText) -> Iterator[CommitText]:
         name = name.lower()
-        fitting = [text for text in self._by_start.get(name[:DIGITS_MIN], ()) if text.sha.startswith(name)]
+        fitting = [commit for commit in self._by_start.get(name[:DIGITS_MIN], ()) if commit.sha.startswith(name)]
         # A name that fits two commits names neither.
         if len(fitting) == 1 and _is_before(fitting[0], later):
             yield fitting[0]
 
     def _titled(self, subject: str, later: CommitText) -> Iterator[CommitText]:
-        fitting = [text for text in self._by_subject.get(subject, ()) if _is_before(text, later)]
+        fitting = [commit for commit in self._by_subject.get(subject, ()) if _is_before(commit, later)]
         yield from fitting[-1:]
 
 

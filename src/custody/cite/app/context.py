@@ -103,7 +103,7 @@ def cite_near(
         pairs = _near_one(file, read_report(desk, file, stdin).decode("utf-8", "replace"), texts, way, least)
     elif source_id is not None:
         said = cite_text(desk, source_id)
-        others = [text for text in texts if text[0] != said.id]
+        others = [pair for pair in texts if pair[0] != said.id]
         pairs = [] if said.text is None else _near_one(said.id, said.text, others, way, least)
     else:
         pairs = [

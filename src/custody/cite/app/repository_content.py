@@ -56,7 +56,7 @@ def _on_disk(repository: Repository, wanted: Collection[str]) -> Iterator[str]:
 
 def _in_history(repository: Repository, commit: CommitSha, wanted: Collection[str]) -> Iterator[str]:
     """Those paths that some commit before ``commit`` touched: one walk for all of them."""
-    paths = [path for text in sorted(wanted) if (path := _path(text)) is not None]
+    paths = [path for name in sorted(wanted) if (path := _path(name)) is not None]
     left = {str(path) for path in paths}
     if not paths:
         return
