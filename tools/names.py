@@ -113,9 +113,9 @@ def _wrong_functions(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def _wrong_variables(tree: ast.Module) -> Iterator[tuple[int, str]]:
     fields = {id(field.target) for field in ast.walk(tree) if isinstance(field, ast.AnnAssign)}
     for node in ast.walk(tree):
-        is_stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields
-        if is_stored and node.id in BANNED_VARIABLES:
-            yield node.lineno, f"the variable '{node.id}' does not say what it holds"
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
+            if node.id in BANNED_VARIABLES:
+                yield node.lineno, f"the variable '{node.id}' does not say what it holds"
         elif isinstance(node, ast.arg) and node.arg in BANNED_VARIABLES:
             yield node.lineno, f"the parameter '{node.arg}' does not say what it holds"
 
