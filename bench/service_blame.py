@@ -80,7 +80,7 @@ def ours() -> Any:
     from custody.server.settings import CallerLimits, Settings
     from custody.workspace.workspace import Workspace
 
-    setattr(blame, "blame_asked", stubbed)  # noqa: B010 - a name that the module has for itself
+    setattr(blame, "answer_blame", stubbed)  # noqa: B010 - a name that the module has for itself
     desk = Workspace(Path())
     limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
     return create_app(Settings(keeper=PerStartKeeper(desk, TOKEN), now_ns=desk.now_ns, limits=limits))

@@ -12,7 +12,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _make_async(call: Callable[Concatenate[SourceRegistry, P], T]) -> Callable[..., Coroutine[Any, Any, T]]:
+def _queue(call: Callable[Concatenate[SourceRegistry, P], T]) -> Callable[..., Coroutine[Any, Any, T]]:
     async def ask(self: "_Repository", *values: P.args, **named: P.kwargs) -> T:
         return await asyncio.wrap_future(self._worker.submit(lambda: call(self.registry, *values, **named)))
 
@@ -28,23 +28,15 @@ class _Repository:
     def __init__(self, *place: Any, **named: Any) -> None:
         self.registry, self._worker = self._open(*place, **named), ThreadPoolExecutor(1, "sources")
 
-    register, get = _make_async(SourceRegistry.register), _make_async(SourceRegistry.get)
-    find_by_key = _make_async(SourceRegistry.find_by_key)
-    find_by_canonical_key = _make_async(SourceRegistry.find_by_canonical_key)
-    register_usage, usage = _make_async(SourceRegistry.register_usage), _make_async(SourceRegistry.usage)
-    merge, unmerge, part = (
-        _make_async(SourceRegistry.merge),
-        _make_async(SourceRegistry.unmerge),
-        _make_async(SourceRegistry.part),
-    )
-    excerpt, read, known = (
-        _make_async(SourceRegistry.excerpt),
-        _make_async(SourceRegistry.read),
-        _make_async(SourceRegistry.known),
-    )
+    register, get = _queue(SourceRegistry.register), _queue(SourceRegistry.get)
+    find_by_key = _queue(SourceRegistry.find_by_key)
+    find_by_canonical_key = _queue(SourceRegistry.find_by_canonical_key)
+    register_usage, usage = _queue(SourceRegistry.register_usage), _queue(SourceRegistry.usage)
+    merge, unmerge, part = _queue(SourceRegistry.merge), _queue(SourceRegistry.unmerge), _queue(SourceRegistry.part)
+    excerpt, read, known = _queue(SourceRegistry.excerpt), _queue(SourceRegistry.read), _queue(SourceRegistry.known)
 
     async def iter_all(self) -> AsyncIterator[tuple[SourceIdentity, ResearchSource]]:
-        for pair in await _make_async(SourceRegistry.all)(self):
+        for pair in await _queue(SourceRegistry.all)(self):
             yield pair
 
     async def iter_sources(self) -> AsyncIterator[ResearchSource]:

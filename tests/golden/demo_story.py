@@ -16,6 +16,7 @@ from tests.golden.machine import Masks
 _FRACTION = re.compile(r"(T?\d\d:\d\d:\d\d)\.\d+")
 _NANOSECONDS = re.compile(r"\b(17\d{8})\d{9}\b")
 _DECIMALS = re.compile(r"(\d\.\d{6})\d+")
+_PYTHON = re.compile(r"/[^\s\"';]*/bin/python[0-9.]*")
 _FOLDER = re.compile(r"/[^\s\"']*custody-demo-\w+")
 PLAIN_ONLY = frozenset({"completion", "--version", "report"})
 
@@ -49,7 +50,7 @@ class Recorder:
         self.lines.append("")
 
     def _masked(self, text: str) -> str:
-        text = _FOLDER.sub("FOLDER", text)
+        text = _PYTHON.sub("PYTHON", _FOLDER.sub("FOLDER", text))
         # The story's clock moves a little with each look at it: seconds and six decimals of a score stay.
         text = _DECIMALS.sub(r"\1", text)
         text = _NANOSECONDS.sub(r"\g<1>000000000", _FRACTION.sub(r"\1", text))

@@ -127,6 +127,7 @@ CALLS: dict[str, Callable[[Repository, Asked], object]] = {
     "head": lambda repository, _: repository.head(),
     "resolve": _resolve,
     "refs": lambda repository, _: list(repository.refs()),
+    "tips": lambda repository, _: repository.tips(),
     "cuts": lambda repository, _: repository.cuts(),
     "is_partial": lambda repository, _: repository.is_partial,
     "blame": _blame,

@@ -29,8 +29,8 @@ FACTS = {"place", "limits", "git_dir", "common_dir", "work_tree", "object_format
 BRIEF = ProcessLimits(wait_seconds_max=10)
 
 
-PURE = {"parse_commit", "read_small"}
-"""A function over bytes or a plain file asks nothing of git."""
+PURE = {"address_of", "parse_commit", "pull_of", "read_small_file", "read_work_file"}
+"""Functions over texts, bytes or plain files: they ask nothing of git."""
 
 
 def test_every_question_is_in_the_table() -> None:

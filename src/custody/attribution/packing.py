@@ -27,7 +27,7 @@ def pack_origins(origins: Iterable[LineOrigin]) -> bytes:
     """Runs of (how many, state, share in millionths).
 
     >>> unpack_origins(pack_origins([LineOrigin(3), LineOrigin(3), LineOrigin(0, 0.0)]))
-    [Origin(state=3, share=1.0), Origin(state=3, share=1.0), Origin(state=0, share=0.0)]
+    [LineOrigin(state=3, share=1.0), LineOrigin(state=3, share=1.0), LineOrigin(state=0, share=0.0)]
     """
     packed = array("q")
     for origin, run in groupby(origins):

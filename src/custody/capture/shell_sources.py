@@ -35,7 +35,7 @@ def opened_by(command: str) -> Iterator[tuple[str, CommandOutcome]]:
     """The addresses that ``command`` opens, each once, in order.
 
     >>> list(opened_by("curl -fsSL https://example.org/a"))
-    [('https://example.org/a', <Outcome.TOLD: 'told'>)]
+    [('https://example.org/a', <CommandOutcome.TOLD: 'told'>)]
     >>> list(opened_by("echo 'see https://example.org/a' > notes.md"))
     []
     """

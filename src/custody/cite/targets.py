@@ -32,7 +32,7 @@ def target_of(url: str, policy: AddressPolicy) -> RequestTarget | Unfit:
 
     >>> from custody.cite.addresses import PUBLIC_ONLY
     >>> target_of("HTTPS://Example.org:443/a/../b?c#d", PUBLIC_ONLY)
-    Target(url='https://example.org/b?c', host='example.org', port=443)
+    RequestTarget(url='https://example.org/b?c', host='example.org', port=443)
     >>> target_of("http://0x7f.1/", PUBLIC_ONLY)
     Unfit(why='127.0.0.1 is loopback')
     """

@@ -32,7 +32,7 @@ def moment(raw: bytes) -> ZonedTime:
     """Read git's raw date.
 
     >>> moment(b"1700000000 +0530")
-    Moment(seconds=1700000000, zone='+0530')
+    ZonedTime(seconds=1700000000, zone='+0530')
     """
     match = _MOMENT.fullmatch(raw)
     if not match:

@@ -76,7 +76,7 @@ def passed_from(told: Sequence[ForecastOutcome], least: float) -> PassRate:
     """What is let through when every chance from ``least`` on is.
 
     >>> passed_from([(0.95, True), (0.9, False), (0.2, True)], 0.9)
-    Passed(coverage=0.6666666666666666, bad_share=0.5)
+    PassRate(coverage=0.6666666666666666, bad_share=0.5)
     """
     through = [good for chance, good in told if chance >= least]
     return PassRate(len(through) / len(told), _bad_share(through))
@@ -86,7 +86,7 @@ def passed_best(told: Sequence[ForecastOutcome], share: float) -> PassRate:
     """What is let through when the likeliest ``share`` is; of equals at its end, the mean.
 
     >>> passed_best([(0.9, True), (0.8, False), (0.8, True), (0.1, False)], 0.5)
-    Passed(coverage=0.5, bad_share=0.25)
+    PassRate(coverage=0.5, bad_share=0.25)
     """
     wanted = round(len(told) * share)
     if not wanted:

@@ -49,7 +49,7 @@ def test_every_error_we_raise_on_purpose_is_somebodys_turn() -> None:
     assert {InputError, WorldError, RulesError, StoreError} <= set(known)
     for family in known:
         # A function that fails in a worker is a bug of ours, wherever it was run.
-        assert exit_status(family.__new__(family)) in (2, 3) or family.__name__ == "WorkFailed", family.__name__
+        assert exit_status(family.__new__(family)) in (2, 3) or family.__name__ == "WorkError", family.__name__
 
 
 def test_a_verb_that_ran_to_its_end_gives_nought_or_one() -> None:

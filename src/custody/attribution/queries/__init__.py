@@ -1,1 +1,1 @@
-"""SQL over replayed states and over the origins of lines that other stores sent."""
+"""SQL over edits, traces, replayed states and origins of lines; may touch ``store``."""

@@ -1,1 +1,1 @@
-"""SQL over the registry of sources."""
+"""SQL over the registry of sources and over pages read; may touch ``store``."""

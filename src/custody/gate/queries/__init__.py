@@ -1,1 +1,1 @@
-"""SQL of the gate."""
+"""SQL over edits that two records report; may touch ``store``."""

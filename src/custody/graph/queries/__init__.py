@@ -1,1 +1,1 @@
-"""SQL over spans and over what was learned from calls."""
+"""SQL over spans and over what was learned from calls; may touch ``store``."""

@@ -1,1 +1,1 @@
-"""SQL over decisions and stored trust."""
+"""SQL over decisions and stored trust; may touch ``store``."""

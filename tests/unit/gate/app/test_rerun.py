@@ -101,7 +101,7 @@ class TestBound:
         monkeypatch.setattr(gate_module, "gather_evidence", looking)
         court.seconds = NOON + 9_000
         verdict = court.said()
-        assert looks == ["Desk"] * 3 + ["PastDesk"], "three tries, then a copy of what was there"
+        assert looks == ["Workspace"] * 3 + ["PastWorkspace"], "three tries, then a copy of what was there"
         monkeypatch.undo()
         assert verdict.chains[0].seq == 12 + 9 + 1 + 3, "the fourth one came while the copy was looked at"
         assert court.checked(verdict).again == "identical"

@@ -36,7 +36,7 @@ def ran_in(script: str) -> ToolInput | None:
     r"""The command that a script certainly ran, several as lines of one; None where it tells none.
 
     >>> ran_in('text(await tools.exec_command({cmd: "make", workdir: "/w"}))')
-    Given(command='make', patch=None, folder='/w', rest=None)
+    ToolInput(command='make', patch=None, folder='/w', rest=None)
     """
     if len(script) > CHARS_MAX or "tools." not in script:
         return None

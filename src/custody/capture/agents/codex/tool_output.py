@@ -51,7 +51,7 @@ def answer_of(said: object) -> ToolOutput:
     r"""What a tool gave back.
 
     >>> answer_of("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno")
-    Answer(words='no', code=1, running=False, refused=False)
+    ToolOutput(words='no', code=1, running=False, refused=False)
     """
     if isinstance(said, list):
         return answer_of("\n".join(get_string(fields(item).get("text")) or "" for item in said))
