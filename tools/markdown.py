@@ -8,7 +8,6 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 _PARSER = MarkdownIt("commonmark")
-_LISTS = frozenset(("bullet_list_open", "ordered_list_open"))
 
 
 def links(text: str) -> Iterator[tuple[int, str]]:
@@ -39,11 +38,6 @@ def slug(heading: str) -> str:
     ('the-newcomers-two-commands', 'custody-verify')
     """
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
-
-
-def has_list(text: str) -> bool:
-    """Whether a page holds a list of any kind."""
-    return any(token.type in _LISTS for token in _PARSER.parse(text))
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

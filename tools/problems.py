@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-_PAGES = ("*.md", "docs/**/*.md", "bench/README.md", "changes/README.md")
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
@@ -28,10 +26,10 @@ class Undocumented(Exception):
 
 
 def pages_of(root: Path) -> list[Path]:
-    """Every page people read: those at the root, under ``docs/``, and the guides beside what they explain."""
-    guides = (root / folder / "README.md" for folder in ("bench", "changes"))
+    """Every page people read: those at the root, under ``docs/``, and the guide to the benchmarks."""
+    guide = root / "bench/README.md"
     return [
         *sorted(root.glob("*.md")),
         *sorted(root.glob("docs/**/*.md")),
-        *(page for page in guides if page.is_file()),
+        *([guide] if guide.is_file() else []),
     ]

@@ -21,7 +21,7 @@ from custody.core.errors import InputError, Outcome, WorldError
 from custody.store import sqlite
 from custody.store.migrate import migrations
 from tests.house.planting import CONTRACTS
-from tools import docs, fragments, links, markdown, package_tree
+from tools import docs, links, markdown, package_tree
 from tools.conformance import DOCUMENTS, FOLDER
 from tools.pages import cli, database, errors, schemas
 from tools.problems import Problem, Undocumented
@@ -34,7 +34,7 @@ HEAD = "| section | what the document says | our name | shown by |\n|---|---|---
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A repository whose documents are sound and whose reference is not made yet."""
-    for folder in (FOLDER, docs.REFERENCE, "changes"):
+    for folder in (FOLDER, docs.REFERENCE):
         (tmp_path / folder).mkdir(parents=True)
     for document in DOCUMENTS:
         (tmp_path / FOLDER / f"{document}.md").write_text(HEAD)
@@ -105,11 +105,10 @@ class TestReference:
     ) -> None:
         written(tree)
         (tree / "README.md").write_text("[gone](gone.md)\n")
-        (tree / "changes/nameless.md").touch()
         (tree / FOLDER / "000.md").unlink()
         status, words = told(tree, capsys)
         assert status == 1
-        assert [line.partition(":")[0] for line in words] == [f"{FOLDER}/000.md", "README.md", "changes/nameless.md"]
+        assert [line.partition(":")[0] for line in words] == [f"{FOLDER}/000.md", "README.md"]
 
     def test_it_runs_as_a_file_and_as_a_module(self) -> None:
         for way in (["tools/docs.py"], ["-m", "tools.docs"]):
@@ -225,7 +224,7 @@ class TestLinks:
         (problem,) = self.trouble(tree, "one\ntwo [a](gone.md)\nthree")
         assert str(problem) == "README.md:4: link 'gone.md' leads to nothing"
 
-    @pytest.mark.parametrize("page", ["GLOSSARY.md", "docs/deep/er.md", "bench/README.md", "changes/README.md"])
+    @pytest.mark.parametrize("page", ["GLOSSARY.md", "docs/deep/er.md", "bench/README.md"])
     def test_every_page_is_looked_at(self, tree: Path, page: str) -> None:
         (tree / page).parent.mkdir(parents=True, exist_ok=True)
         (tree / page).write_text("[a](gone.md)")
@@ -238,42 +237,6 @@ class TestLinks:
         (tree.parent / "elsewhere.md").touch()
         (tree / "README.md").write_text(f"# Top\n\n{link}\n")
         return links.check(tree)
-
-
-class TestFragments:
-    @pytest.mark.parametrize("kind", fragments.KINDS)
-    def test_a_paragraph_under_a_right_name_is_sound(self, tree: Path, kind: str) -> None:
-        assert self.trouble(tree, f"verify-names-forks.{kind}.md", "It now says so.\n") == []
-
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "verify.md",
-            "verify.improved.md",
-            "verify.added.txt",
-            ".added.md",
-            "Verify.added.md",
-            "a b.added.md",
-            "a.added.md~",
-        ],
-    )
-    def test_another_name_is_refused(self, tree: Path, name: str) -> None:
-        assert self.trouble(tree, name, "x\n") == ["is not named <name>.<added|changed|fixed|removed>.md"]
-
-    @pytest.mark.parametrize("note", ["", " \n\n"])
-    def test_an_empty_note_is_refused(self, tree: Path, note: str) -> None:
-        assert self.trouble(tree, "verify.fixed.md", note) == ["is empty"]
-
-    @pytest.mark.parametrize("note", ["- one\n- two\n", "Two things:\n\n* one\n", "1. one\n", "+ one\n", "> - one\n"])
-    def test_a_note_with_a_list_is_refused(self, tree: Path, note: str) -> None:
-        assert self.trouble(tree, "verify.fixed.md", note) == ["holds a list: a note that wants a list is two changes"]
-
-    def test_the_guide_may_hold_a_list(self, tree: Path) -> None:
-        assert self.trouble(tree, "README.md", "- one\n") == []
-
-    def trouble(self, tree: Path, name: str, note: str) -> list[str]:
-        (tree / "changes" / name).write_text(note)
-        return [problem.message for problem in fragments.check(tree)]
 
 
 SQL = """\
@@ -513,6 +476,5 @@ def test_a_cell_of_a_table_never_breaks_the_table() -> None:
     assert markdown.table(("a",), [("x|y\nz",)]).splitlines()[2] == r"| x\|y z |"
 
 
-def test_our_own_pages_and_notes_are_sound() -> None:
+def test_links_in_this_repository_lead_somewhere() -> None:
     assert links.check(ROOT) == []
-    assert fragments.check(ROOT) == []
