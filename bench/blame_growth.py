@@ -67,15 +67,15 @@ def an_edit(n: int, at: float, before: str, after: str) -> Arrival:
 def populate(ground: Ground, size: int) -> Population:
     """A repository whose store holds what was captured of one file among ``size`` traces of others."""
     captured = list(a_repository(ground.folder))
-    desk = Workspace(ground.folder)
-    with desk.writing() as store:
+    workspace = Workspace(ground.folder)
+    with workspace.writing() as store:
         store.append(captured)
-    with open_attribution(desk) as evidence:
+    with open_attribution(workspace) as evidence:
         version = evidence.lineage.version
-    with desk.writing() as store:
+    with workspace.writing() as store:
         fill(store, size, version)
     opened = ExitStack()
-    evidence = opened.enter_context(open_attribution(desk))
+    evidence = opened.enter_context(open_attribution(workspace))
     db = evidence.store.db
     assert isinstance(db, SqliteDb), "the repository's own store is SQLite's"
     return Population(db.connection, look_ups(evidence), opened.close)
@@ -90,7 +90,7 @@ def look_ups(evidence: AttributionContext) -> dict[str, Thunk]:
         if cold:
             with evidence.store.writing():
                 LineageTables(evidence.store).drop_versions(path)
-        fresh = AttributionContext(evidence.desk, evidence.store, evidence.objects, evidence.rules)
+        fresh = AttributionContext(evidence.workspace, evidence.store, evidence.objects, evidence.rules)
         found = BlameReporter(fresh).blamed(path, head, ()).report.attributions
         fresh.save()
         return [one for one in found if one.kind == "agent"]

@@ -129,13 +129,13 @@ class Example:
     features: dict[str, float]
 
 
-def examples(desk: Workspace, pairs: Path) -> Iterator[Example]:
+def examples(workspace: Workspace, pairs: Path) -> Iterator[Example]:
     """What the model learns from; exact pairs are left out, since they need no model."""
     labelled = list(read_pairs(pairs))
-    folder = str(desk.repository.git_dir)
+    folder = str(workspace.repository.git_dir)
     made: dict[tuple[str, str], Signature] = {
         (one.asked.base, one.asked.head): one.sketched.signature
-        for one in sketch_all(folder, changes_of_pairs(desk, labelled), RULES, workers=2)
+        for one in sketch_all(folder, changes_of_pairs(workspace, labelled), RULES, workers=2)
         if not isinstance(one, Unread)
     }
     for pair in labelled:

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
 def whole_way(file: Path) -> Iterator[Figure]:
     """What becomes of one file's spans."""
     with tempfile.TemporaryDirectory(prefix="custody-bench-") as name:
-        one, json_side, proto_side = (_a_desk(Path(name) / side) for side in ("one", "json", "proto"))
+        one, json_side, proto_side = (_a_workspace(Path(name) / side) for side in ("one", "json", "proto"))
         first, second = import_otlp(one, [file]), import_otlp(one, [file])
         counts = {repair.code: repair.count for repair in first.repairs}
         yield f"spans read from {file.name}", first.spans, f"{first.spans:,}", None
@@ -79,11 +79,11 @@ def memory(sizes: Sequence[int]) -> Iterator[Figure]:
     peaks: list[float] = []
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="custody-bench-") as name:
-            desk = _a_desk(Path(name) / "repo")
+            workspace = _a_workspace(Path(name) / "repo")
             file = Path(name) / "spans.jsonl"
             with file.open("w", encoding="utf-8") as written:
                 written.writelines(_lines(size))
-            peaks.append(_peak(desk.folder, file))
+            peaks.append(_peak(workspace.folder, file))
         yield f"peak memory of importing {size:,} spans, MiB", peaks[-1], f"{peaks[-1]:.0f}", None
     if len(peaks) > 1:
         ratio = peaks[-1] / peaks[0]
@@ -122,13 +122,13 @@ def _peak(folder: Path, file: Path) -> float:
     return kibibytes / 1024
 
 
-def _a_desk(folder: Path) -> Workspace:
+def _a_workspace(folder: Path) -> Workspace:
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     return Workspace(folder)
 
 
-def _spans(desk: Workspace) -> list[ObservedSpan]:
-    with desk.reading() as store:
+def _spans(workspace: Workspace) -> list[ObservedSpan]:
+    with workspace.reading() as store:
         return merged_spans(
             seen.view for execution in SpanTables(store).executions() for seen in spans_of_execution(store, execution)
         )

@@ -65,7 +65,7 @@ def told(first: int, last: int) -> dict[str, Any]:
     }
 
 
-def stubbed(_desk: object, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
+def stubbed(_workspace: object, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
     """An answer from the question alone, in the place of the store's."""
     del with_text
     found = [SegmentAnswer(**told(one.start_line, one.end_line)) for one in asked.blame_data]
@@ -81,9 +81,9 @@ def ours() -> Any:
     from custody.workspace.workspace import Workspace
 
     setattr(blame, "answer_blame", stubbed)  # noqa: B010 - a name that the module has for itself
-    desk = Workspace(Path())
+    workspace = Workspace(Path())
     limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
-    return create_app(Settings(keeper=PerStartKeeper(desk, TOKEN), now_ns=desk.now_ns, limits=limits))
+    return create_app(Settings(keeper=PerStartKeeper(workspace, TOKEN), now_ns=workspace.now_ns, limits=limits))
 
 
 def fastapi() -> Any:

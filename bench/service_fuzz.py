@@ -137,9 +137,9 @@ def _moments() -> None:
 def a_service(folder: Path, database: str | None = None) -> Litestar:
     """A service on a store of its own, with limits that do not get in the way."""
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    desk = Workspace(folder, database)
+    workspace = Workspace(folder, database)
     limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
-    return create_app(Settings(keeper=PerStartKeeper(desk, TOKEN), now_ns=desk.now_ns, limits=limits))
+    return create_app(Settings(keeper=PerStartKeeper(workspace, TOKEN), now_ns=workspace.now_ns, limits=limits))
 
 
 def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:

@@ -201,10 +201,10 @@ def a_place(folder: Path, url: str, pgbench: Path) -> Iterator[Place]:
     import psycopg
 
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    desk = Workspace(folder, url)
-    init_database(desk, None)
-    wanted = TokenRequest(desk.project, (TokenScope.WRITE,), "1d", "load")
-    tokens = [create_token(desk, wanted).secret for _ in range(CLIENTS)]
+    workspace = Workspace(folder, url)
+    init_database(workspace, None)
+    wanted = TokenRequest(workspace.project, (TokenScope.WRITE,), "1d", "load")
+    tokens = [create_token(workspace, wanted).secret for _ in range(CLIENTS)]
     with (
         psycopg.connect(url, autocommit=True) as admin,
         serving(folder, url) as made,

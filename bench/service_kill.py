@@ -84,11 +84,13 @@ def killed(
     """
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     chance = random.Random(seed)
-    desk = Workspace(folder, database)
+    workspace = Workspace(folder, database)
     token = None
     if database is not None:
-        init_database(desk, None)
-        token = create_token(desk, TokenRequest(desk.project, (TokenScope.READ, TokenScope.WRITE), "1d", "load")).secret
+        init_database(workspace, None)
+        token = create_token(
+            workspace, TokenRequest(workspace.project, (TokenScope.READ, TokenScope.WRITE), "1d", "load")
+        ).secret
     load = Load()
     stuck = 0
     for number in range(rounds):
@@ -102,7 +104,7 @@ def killed(
                 made.process.send_signal(signal.SIGKILL)
                 made.process.wait()
         tell(f"round {number + 1}: {len(load.receipts):,} acknowledged")
-    return replace(_judged(desk, load, rounds), stuck=stuck)
+    return replace(_judged(workspace, load, rounds), stuck=stuck)
 
 
 def _goes_on(load: Load) -> bool:
@@ -115,9 +117,9 @@ def _goes_on(load: Load) -> bool:
     return True
 
 
-def _judged(desk: Workspace, load: Load, rounds: int) -> Killed:
+def _judged(workspace: Workspace, load: Load, rounds: int) -> Killed:
     places: dict[str, list[str]] = {}
-    with desk.reading() as store:
+    with workspace.reading() as store:
         after = None
         while page := PageTables(store).records(("prompt",), after, 500):
             for record in page:

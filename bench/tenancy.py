@@ -83,14 +83,14 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     owner = Workspace(Path(), args.url)
     init_database(owner, None)
     names = [f"{letter}-{secrets.token_hex(4)}" for letter in "ab"]
-    desks = []
+    workspaces = []
     for name in names:
         create_project(owner, name)
-        desks.append(Workspace(Path(), args.url, project=name, bound=True, spooled=False))
-        with desks[-1].writing() as store:
+        workspaces.append(Workspace(Path(), args.url, project=name, bound=True, spooled=False))
+        with workspaces[-1].writing() as store:
             store.append([_arrival(name, n) for n in range(EVENTS)])
     began = time.perf_counter()
-    leaked = crossings(desks[0], desks[1], args.calls, seed)
+    leaked = crossings(workspaces[0], workspaces[1], args.calls, seed)
     took = time.perf_counter() - began
     print(f"{args.calls} calls, {len(leaked)} leaks, {took:.1f} s, seed {seed}", file=out or sys.stdout)
     if leaked:

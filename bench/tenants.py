@@ -157,19 +157,20 @@ class Project:
 
 
 @contextmanager
-def two_projects(desk: Workspace, seed: int) -> Iterator[tuple[Project, Project, list[dict[str, str]]]]:
+def two_projects(workspace: Workspace, seed: int) -> Iterator[tuple[Project, Project, list[dict[str, str]]]]:
     """A service with both of them; the second has more of everything. Its things come by their names."""
     chance = random.Random(seed)
-    if desk.database is not None:
-        init_database(desk, None)
+    if workspace.database is not None:
+        init_database(workspace, None)
     for name in (MINE, THEIRS):
-        create_project(desk, name)
+        create_project(workspace, name)
     tokens = {
-        name: create_token(desk, TokenRequest(name, tuple(TokenScope), "1d", "bench")).secret for name in (MINE, THEIRS)
+        name: create_token(workspace, TokenRequest(name, tuple(TokenScope), "1d", "bench")).secret
+        for name in (MINE, THEIRS)
     }
     limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
-    with closing(KeptTenancy(desk)) as keeper:
-        app = create_app(Settings(keeper=keeper, now_ns=desk.now_ns, limits=limits))
+    with closing(KeptTenancy(workspace)) as keeper:
+        app = create_app(Settings(keeper=keeper, now_ns=workspace.now_ns, limits=limits))
         with TestClient(app, base_url="http://127.0.0.1") as client:
             mine, theirs = (
                 Project(name, f"only-in-{name}-{chance.getrandbits(64):016x}", client, tokens[name])
@@ -193,11 +194,11 @@ class Crossed:
     leaks: list[str] = field(default_factory=list)
 
 
-def crossed(desk: Workspace, calls: int, seed: int, tell: Tell = quiet) -> Crossed:
+def crossed(workspace: Workspace, calls: int, seed: int, tell: Tell = quiet) -> Crossed:
     """Make so many calls for things of the other project."""
     done = Crossed()
     chance = random.Random(seed)
-    with two_projects(desk, seed) as (mine, theirs, things):
+    with two_projects(workspace, seed) as (mine, theirs, things):
         nowhere = [made_up(thing) for thing in things]
         looks = list(LOOKS.items())
         while done.calls < calls:

@@ -49,9 +49,9 @@ class Kept:
 
 def kept(repository: Path, receipts: Iterable[str]) -> Kept:
     """Drain what waits, verify all of it, and look for every receipt."""
-    desk = Workspace(repository)
-    report = verify(desk)
-    with desk.reading() as store:
+    workspace = Workspace(repository)
+    report = verify(workspace)
+    with workspace.reading() as store:
         events = Counter(
             record.entry.event for head in store.tables.chains() for record in store.tables.records(head.store)
         )

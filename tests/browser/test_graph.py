@@ -44,7 +44,7 @@ def every_edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
         for n, (kind, source) in enumerate((kind, source) for kind in TYPES for source in LINES)
     ]
     names = sorted({name for row in rows for name in (row.start, row.end)})
-    with world.desk.writing() as store, store.writing():
+    with world.workspace.writing() as store, store.writing():
         GraphTables(store).put([NodeRow(name=name, count=1) for name in names], rows)
     with started(world.path) as made:
         yield made

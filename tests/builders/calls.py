@@ -24,7 +24,7 @@ class World:
         self.number = 0
 
     @property
-    def desk(self) -> Workspace:
+    def workspace(self) -> Workspace:
         return Workspace(self.path, now_ns=lambda: self.now * NS)
 
     def calls(self, session: str, *names: str, at: int = NOON, agent: str = "robot", status: str = "ok") -> None:

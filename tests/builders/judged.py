@@ -35,7 +35,7 @@ class Judged:
         self.second = self.built.commit({b"a.py": NEW.encode(), **(files or {})}, self.first, at=noon)
         self.base = self.first
         self.built.checkout()
-        self.desk = Workspace(folder, now_ns=lambda: (noon + 3600) * NS)
+        self.workspace = Workspace(folder, now_ns=lambda: (noon + 3600) * NS)
         self.answers: list[str] = []
         """What imports said."""
 
@@ -63,19 +63,19 @@ class Judged:
 
     def drained(self) -> "Judged":
         """Nothing waits any more."""
-        with self.desk.reading():
+        with self.workspace.reading():
             return self
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 
     def said(self) -> GateReport:
-        return gate(self.desk, GateRequest(change=f"{self.base}..{self.second}"))
+        return gate(self.workspace, GateRequest(change=f"{self.base}..{self.second}"))
 
     def named(self, report: GateReport) -> str:
         """Everything that the verdict, ``verify``, ``doctor`` and imports say."""
         reasons = [f"{reason.code} {reason.sentence}" for reason in report.reasons]
-        damage = [f"{finding.code} {finding.what}" for finding in verify(self.desk).findings]
-        looks = [check.what for check in doctor(self.desk).checks if check.state != "well"]
+        damage = [f"{finding.code} {finding.what}" for finding in verify(self.workspace).findings]
+        looks = [check.what for check in doctor(self.workspace).checks if check.state != "well"]
         return "\n".join((*reasons, *damage, *looks, *self.answers))
 
     # --- what somebody does about it ----------------------------------------------------------------------------------

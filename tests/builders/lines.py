@@ -40,7 +40,7 @@ class Scene:
 
     def __init__(self, folder: Path, built: Built | None = None) -> None:
         self.built = built or a_repository(folder)
-        self.desk = Workspace(self.built.path, now_ns=lambda: (NOON + 20_000) * NS)
+        self.workspace = Workspace(self.built.path, now_ns=lambda: (NOON + 20_000) * NS)
 
     def saw(self, *events: bytes) -> "Scene":
         """Events as a hook leaves them: acknowledged, and waiting to be taken into the store."""
@@ -93,7 +93,7 @@ class Scene:
         profile: Profile | None = None,
     ) -> BlameReport:
         """What blame reports."""
-        return blame(self.desk, path, revision=revision, stretches=stretches, profile=profile).report
+        return blame(self.workspace, path, revision=revision, stretches=stretches, profile=profile).report
 
     def said(self, path: str = "app.py", revision: str | None = None, *stretches: Lines) -> list[Attribution]:
         """Every attribution of a file."""

@@ -79,7 +79,7 @@ def long_spans(folder: Path) -> Path:
     told = ((str(n), names[n * n % 4], n, 2 * SPANS - n, str((n - 1) // 12) if n else None) for n in range(SPANS))
     world.spans("long", told, span_kind="tool")
     world.calls("hostile", HOSTILE_NODE, "Read", at=NOON + HOUR)
-    with world.desk.writing():
+    with world.workspace.writing():
         pass  # everything that waits is kept before anybody looks
     return world.path
 

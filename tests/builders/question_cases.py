@@ -37,72 +37,85 @@ class Case:
 SESSION = f"s1-{MARK}"
 ANYWHERE = {
     "trust": Case("trust", trust_list),
-    "trust-of-one": Case("trust/robot", lambda desk: trust_show(desk, "robot", limit=10)),
-    "trust-limited": Case("trust/robot?limit=1", lambda desk: trust_show(desk, "robot", limit=1)),
-    "trust-slash": Case(f"trust?agent={MARK}%2Frobot&limit=0", lambda desk: trust_show(desk, f"{MARK}/robot", limit=0)),
-    "trust-why": Case("trust/robot/why", lambda desk: trust_why(desk, "robot")),
+    "trust-of-one": Case("trust/robot", lambda workspace: trust_show(workspace, "robot", limit=10)),
+    "trust-limited": Case("trust/robot?limit=1", lambda workspace: trust_show(workspace, "robot", limit=1)),
+    "trust-slash": Case(
+        f"trust?agent={MARK}%2Frobot&limit=0", lambda workspace: trust_show(workspace, f"{MARK}/robot", limit=0)
+    ),
+    "trust-why": Case("trust/robot/why", lambda workspace: trust_why(workspace, "robot")),
     "trust-then": Case(
         "trust?agent=robot&why=true&at=2023-11-14T22:14:12Z",
-        lambda desk: trust_why(desk, "robot", at="2023-11-14T22:14:12Z"),
+        lambda workspace: trust_why(workspace, "robot", at="2023-11-14T22:14:12Z"),
     ),
-    "source": Case("sources/S1", lambda desk: cite_show(desk, "S1")),
-    "audit": Case("audits", lambda desk: cite_audit(desk, ["-"], REPORT.encode()), {"markdown": REPORT}),
+    "source": Case("sources/S1", lambda workspace: cite_show(workspace, "S1")),
+    "audit": Case("audits", lambda workspace: cite_audit(workspace, ["-"], REPORT.encode()), {"markdown": REPORT}),
     "audit-strict": Case(
         "audits",
-        lambda desk: cite_audit(desk, ["-"], REPORT.encode(), coverage_min=0.9),
+        lambda workspace: cite_audit(workspace, ["-"], REPORT.encode(), coverage_min=0.9),
         {"markdown": REPORT, "coverage_min": 0.9},
     ),
-    "graph": Case("graph", lambda desk: graph_show(desk, ViewOptions())),
+    "graph": Case("graph", lambda workspace: graph_show(workspace, ViewOptions())),
     "graph-light": Case(
         "graph?palette=cvd&theme=light", lambda d: graph_show(d, ViewOptions(palette="cvd", theme="light"))
     ),
-    "graph-session": Case(f"graph?session={SESSION}", lambda desk: graph_show(desk, ViewOptions(session=SESSION))),
-    "calls": Case(f"sessions/{SESSION}/calls", lambda desk: graph_show(desk, ViewOptions(session=SESSION))),
-    "lanes": Case("sessions/s1/calls?lanes=true", lambda desk: graph_show(desk, ViewOptions(session="s1", lanes=True))),
-    "execution": Case(f"sessions/run-{MARK}/calls", lambda desk: graph_show(desk, ViewOptions(session=f"run-{MARK}"))),
-    "path": Case("graph/path?start=Read&end=Edit", lambda desk: graph_path(desk, "Read", "Edit", "document")),
+    "graph-session": Case(
+        f"graph?session={SESSION}", lambda workspace: graph_show(workspace, ViewOptions(session=SESSION))
+    ),
+    "calls": Case(f"sessions/{SESSION}/calls", lambda workspace: graph_show(workspace, ViewOptions(session=SESSION))),
+    "lanes": Case(
+        "sessions/s1/calls?lanes=true", lambda workspace: graph_show(workspace, ViewOptions(session="s1", lanes=True))
+    ),
+    "execution": Case(
+        f"sessions/run-{MARK}/calls", lambda workspace: graph_show(workspace, ViewOptions(session=f"run-{MARK}"))
+    ),
+    "path": Case("graph/path?start=Read&end=Edit", lambda workspace: graph_path(workspace, "Read", "Edit", "document")),
     "path-cost": Case(
-        "graph/path?start=Read&end=Edit&cost=surprisal", lambda desk: graph_path(desk, "Read", "Edit", "surprisal")
+        "graph/path?start=Read&end=Edit&cost=surprisal",
+        lambda workspace: graph_path(workspace, "Read", "Edit", "surprisal"),
     ),
-    "related": Case("graph/related?node=Read&limit=2", lambda desk: graph_related(desk, "Read", "page", 2)),
-    "next-session": Case(f"graph/next?session={SESSION}", lambda desk: graph_next(desk, SESSION, (), None)),
+    "related": Case("graph/related?node=Read&limit=2", lambda workspace: graph_related(workspace, "Read", "page", 2)),
+    "next-session": Case(f"graph/next?session={SESSION}", lambda workspace: graph_next(workspace, SESSION, (), None)),
     "next-after": Case(
-        "graph/next?after=Read&after=Edit&limit=1", lambda desk: graph_next(desk, None, ["Read", "Edit"], 1)
+        "graph/next?after=Read&after=Edit&limit=1", lambda workspace: graph_next(workspace, None, ["Read", "Edit"], 1)
     ),
-    "log": Case("log", lambda desk: log(desk, limit=20)),
-    "log-agent": Case("log?agent=robot&limit=1", lambda desk: log(desk, limit=1, agent="robot")),
-    "log-session": Case(f"log?session={SESSION}", lambda desk: log_session(desk, SESSION)),
+    "log": Case("log", lambda workspace: log(workspace, limit=20)),
+    "log-agent": Case("log?agent=robot&limit=1", lambda workspace: log(workspace, limit=1, agent="robot")),
+    "log-session": Case(f"log?session={SESSION}", lambda workspace: log_session(workspace, SESSION)),
 }
 IN_A_REPOSITORY = {
-    "why": Case(f"why?file=src/app.py&line={LINE}", lambda desk: why(desk, "src/app.py", LINE)),
+    "why": Case(f"why?file=src/app.py&line={LINE}", lambda workspace: why(workspace, "src/app.py", LINE)),
     "why-then": Case(
-        "why?file=src/app.py&line=1&rev=HEAD~1", lambda desk: why(desk, "src/app.py", 1, revision="HEAD~1")
+        "why?file=src/app.py&line=1&rev=HEAD~1", lambda workspace: why(workspace, "src/app.py", 1, revision="HEAD~1")
     ),
     "stats": Case("stats", stats),
-    "stats-folder": Case("stats?path=src&rev=HEAD", lambda desk: stats(desk, "src", revision="HEAD")),
+    "stats-folder": Case("stats?path=src&rev=HEAD", lambda workspace: stats(workspace, "src", revision="HEAD")),
     "gate": Case(
-        "gate", lambda desk: gate(desk, GateRequest(change="main~1..main")), {"base": "main~1", "head": "main"}
+        "gate",
+        lambda workspace: gate(workspace, GateRequest(change="main~1..main")),
+        {"base": "main~1", "head": "main"},
     ),
     "gate-described": Case(
         "gate",
-        lambda desk: gate(desk, GateRequest(change="main~1..main", description=b"Adds `nothing()`.")),
+        lambda workspace: gate(workspace, GateRequest(change="main~1..main", description=b"Adds `nothing()`.")),
         {"base": "main~1", "head": "main", "description": "Adds `nothing()`."},
     ),
     "duplicates": Case(
         "duplicates",
-        lambda desk: dupes_check(desk, "main~1..refs/pull/2/head"),
+        lambda workspace: dupes_check(workspace, "main~1..refs/pull/2/head"),
         {"change": "main~1..refs/pull/2/head"},
     ),
     "duplicates-one": Case(
         "duplicates",
-        lambda desk: dupes_check(desk, "refs/pull/1/head", limit=1),
+        lambda workspace: dupes_check(workspace, "refs/pull/1/head", limit=1),
         {"change": "refs/pull/1/head", "limit": 1},
     ),
-    "clusters": Case("clusters?landed=true", lambda desk: dupes_cluster(desk, [], with_landed=True)),
-    "clusters-of": Case("clusters?change=1&change=2", lambda desk: dupes_cluster(desk, ["1", "2"], with_landed=False)),
+    "clusters": Case("clusters?landed=true", lambda workspace: dupes_cluster(workspace, [], with_landed=True)),
+    "clusters-of": Case(
+        "clusters?change=1&change=2", lambda workspace: dupes_cluster(workspace, ["1", "2"], with_landed=False)
+    ),
     "audit-session": Case(
         "audits",
-        lambda desk: cite_audit(desk, ["-"], REPORT.encode(), session=SESSION),
+        lambda workspace: cite_audit(workspace, ["-"], REPORT.encode(), session=SESSION),
         {"markdown": REPORT, "session": SESSION},
     ),
 }

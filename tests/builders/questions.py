@@ -58,14 +58,14 @@ def what_happened() -> list[dict[str, Any]]:
     ]
 
 
-def told(desk: Workspace, events: list[dict[str, Any]]) -> Workspace:
-    """The desk with these events in its store, and a source with a passage that was read."""
-    intake = Intake(desk)
+def told(workspace: Workspace, events: list[dict[str, Any]]) -> Workspace:
+    """The workspace with these events in its store, and a source with a passage that was read."""
+    intake = Intake(workspace)
     arrivals = [arrival for event in events for arrival in intake.event(event)]  # type: ignore[union-attr]
-    with desk.writing() as store:
+    with workspace.writing() as store:
         keep(store, arrivals)
-    cite_add(desk, SourceStatement(url="https://example.org/c", title=f"A third {MARK}"), who="ana")
-    return desk
+    cite_add(workspace, SourceStatement(url="https://example.org/c", title=f"A third {MARK}"), who="ana")
+    return workspace
 
 
 def a_project(folder: Path) -> tuple[Workspace, Built]:
@@ -77,12 +77,12 @@ def a_project(folder: Path) -> tuple[Workspace, Built]:
     built.commit({b"src/app.py": RETRY}, root, message=b"Retry", at=NOON + 70, ref="refs/pull/1/head")
     built.commit({b"src/app.py": WITH_LOG}, root, message=b"Retry, told", at=NOON + 80, ref="refs/pull/2/head")
     built.checkout()
-    desk = a_still(Workspace(folder))
-    told(desk, [*what_happened(), json.loads(edit)])
-    dupes_index(desk, IndexRequest(workers=1))
-    return desk, built
+    workspace = a_still(Workspace(folder))
+    told(workspace, [*what_happened(), json.loads(edit)])
+    dupes_index(workspace, IndexRequest(workers=1))
+    return workspace, built
 
 
-def a_still(desk: Workspace) -> Workspace:
-    """The same desk with a clock that stands still, so that two answers are the same."""
-    return replace(desk, now_ns=lambda: NOW_NS)
+def a_still(workspace: Workspace) -> Workspace:
+    """The same workspace with a clock that stands still, so that two answers are the same."""
+    return replace(workspace, now_ns=lambda: NOW_NS)

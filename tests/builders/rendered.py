@@ -1,4 +1,4 @@
-"""Pages as a browser gets them, without a server: of a desk, in words that a test can look for."""
+"""Pages as a browser gets them, without a server: of a workspace, in words that a test can look for."""
 
 import json
 import re
@@ -18,19 +18,19 @@ HOSTILE = "<img src=x onerror=alert(1)> \u202egnp.exe \x1b[31m"
 
 
 def rendered(
-    desk: Workspace, name: str, /, *, note: Note | None = None, links: PageLinks | None = None, **said: Any
+    workspace: Workspace, name: str, /, *, note: Note | None = None, links: PageLinks | None = None, **said: Any
 ) -> str:
     """The page of this name, asked this, as HTML; ``from_`` stands for the word ``from``."""
     page = BY_NAME[name]
     asked = {key.rstrip("_"): str(value) for key, value in said.items() if value is not None}
     around = PageSurroundings(project="default", version="0")
     where = links or ServedLinks()
-    frame = Frame(links=where, around=around, book=PAGES, inline=None if where.served else _inline(desk, where))
-    return render(page.view(desk, PageParams(asked, note)), page, asked, frame)
+    frame = Frame(links=where, around=around, book=PAGES, inline=None if where.served else _inline(workspace, where))
+    return render(page.view(workspace, PageParams(asked, note)), page, asked, frame)
 
 
-def _inline(desk: Workspace, links: PageLinks) -> Any:
-    return lambda name, said: rendered(desk, name, links=links, **said)
+def _inline(workspace: Workspace, links: PageLinks) -> Any:
+    return lambda name, said: rendered(workspace, name, links=links, **said)
 
 
 def in_files() -> FileLinks:

@@ -33,7 +33,7 @@ class TestKeeper:
     """Tokens and projects that a test writes down."""
 
     __test__ = False
-    desks: Mapping[str, Workspace]
+    workspaces: Mapping[str, Workspace]
     grants: dict[str, Grant] = field(default_factory=dict)
     reads: list[tuple[str, str]] = field(default_factory=list)
 
@@ -41,14 +41,14 @@ class TestKeeper:
         found = self.grants.get(presented)
         return None if found is None or (found.expires_ns or now_ns + 1) <= now_ns else found
 
-    def desk(self, project: str) -> Workspace:
-        return self.desks[project]
+    def workspace(self, project: str) -> Workspace:
+        return self.workspaces[project]
 
     def noted_read(self, grant: Grant, what: str) -> None:
         self.reads.append((grant.token_id, what))
 
 
-def a_keeper(desk: Workspace, other: Workspace | None = None) -> TestKeeper:
+def a_keeper(workspace: Workspace, other: Workspace | None = None) -> TestKeeper:
     """A token for everything, one for each scope, one that is past its time, one of another project."""
     everything = frozenset(TokenScope)
     grants = {
@@ -57,7 +57,7 @@ def a_keeper(desk: Workspace, other: Workspace | None = None) -> TestKeeper:
         OTHER: Grant("other", everything, "t-other", None),
     }
     grants |= {scope.value: Grant("default", frozenset((scope,)), f"t-{scope.value}", None) for scope in TokenScope}
-    return TestKeeper({"default": desk, "other": other or desk}, grants)
+    return TestKeeper({"default": workspace, "other": other or workspace}, grants)
 
 
 def bearer(token: str = ALL) -> dict[str, str]:
@@ -71,7 +71,7 @@ class Asked:
     app: Litestar
     client: TestClient[Litestar]
     keeper: TestKeeper
-    desk: Workspace
+    workspace: Workspace
 
     def send(self, what: str, body: Any, token: str = ALL, **headers: str) -> Any:
         return self.client.post(f"/api/v1/{what}", json=body, headers={**bearer(token), **headers})
@@ -81,24 +81,24 @@ class Asked:
 
     def kept(self) -> list[str]:
         """The natural key of every record, oldest first."""
-        with self.desk.reading() as store:
+        with self.workspace.reading() as store:
             return [str(record.entry.key) for record in PageTables(store).records((), None, 10_000)]
 
 
 @contextmanager
 def asked(keeper: TestKeeper, **settings: Any) -> Iterator[Asked]:
     """A service in this process."""
-    desk = keeper.desks["default"]
-    app = create_app(replace(Settings(keeper=keeper, now_ns=desk.now_ns), **settings))
+    workspace = keeper.workspaces["default"]
+    app = create_app(replace(Settings(keeper=keeper, now_ns=workspace.now_ns), **settings))
     with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
-        yield Asked(app, client, keeper, desk)
+        yield Asked(app, client, keeper, workspace)
 
 
 @contextmanager
 def listening(keeper: TestKeeper, limits: CallerLimits) -> Iterator[int]:
     """A real service on loopback, in a thread; its port."""
-    desk = keeper.desks["default"]
-    app = create_app(Settings(keeper=keeper, now_ns=desk.now_ns, limits=limits))
+    workspace = keeper.workspaces["default"]
+    app = create_app(Settings(keeper=keeper, now_ns=workspace.now_ns, limits=limits))
     config = uvicorn.Config(app, "127.0.0.1", 0, http=limited(limits), ws="none", log_config=None, access_log=False)
     server = uvicorn.Server(config)
     up = threading.Event()

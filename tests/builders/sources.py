@@ -32,8 +32,8 @@ def a_registry(keeper: RegistryStore, who: str = "ana") -> SourceRegistry:
 
 
 @dataclass(frozen=True)
-class StoreDesk(Workspace):
-    """A desk whose store the test opens: once for the test's own thread, and for every call of another thread."""
+class StoreWorkspace(Workspace):
+    """A workspace whose store the test opens: once for the test's own thread, and for every call of another thread."""
 
     open_store: Callable[[], Store] = field(kw_only=True)
     opened: list[Store] = field(default_factory=list)
@@ -72,8 +72,8 @@ def in_store(open_store: Callable[[], Store], folder: Path, opened: list[Store])
     """A registry in a store; ``opened`` are the stores that somebody has to close."""
 
     def opener() -> SourceRegistry:
-        desk = StoreDesk(folder, open_store=lambda: keep(open_store()))
-        return a_registry(InStore(desk))
+        workspace = StoreWorkspace(folder, open_store=lambda: keep(open_store()))
+        return a_registry(InStore(workspace))
 
     def keep(store: Store) -> Store:
         if threading.current_thread() is threading.main_thread():

@@ -48,15 +48,15 @@ class Team:
     def clone(self, name: str) -> Workspace:
         """A fresh clone."""
         self.remote.git("clone", "--quiet", self.url, str(self.folder / name))
-        return self.desk(self.folder / name)
+        return self.workspace(self.folder / name)
 
-    def desk(self, folder: Path) -> Workspace:
-        """Somebody's desk."""
+    def workspace(self, folder: Path) -> Workspace:
+        """Somebody's workspace."""
         return Workspace(folder, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(self.tokens):032x}")
 
-    def ref(self, desk: Workspace) -> str:
+    def ref(self, workspace: Workspace) -> str:
         """The reference of somebody's chain."""
-        with desk.reading() as store:
+        with workspace.reading() as store:
             return f"refs/custody/{store.own()}"
 
     def shared(self, ref: str) -> dict[str, bytes]:
@@ -65,11 +65,11 @@ class Team:
         return {name: self.remote.git("cat-file", "blob", f"{ref}:{name}") for name in names}
 
 
-def recorded(desk: Workspace, *events: bytes, prefix: str = "event") -> Workspace:
-    """The desk with these events in its own chain."""
-    with desk.writing() as store:
+def recorded(workspace: Workspace, *events: bytes, prefix: str = "event") -> Workspace:
+    """The workspace with these events in its own chain."""
+    with workspace.writing() as store:
         store.append([arrival_of(EventId(f"{prefix}-{n}"), event) for n, event in enumerate(events)])
-    return desk
+    return workspace
 
 
 def ana_of(team: Team) -> Workspace:
@@ -86,8 +86,8 @@ def ana_of(team: Team) -> Workspace:
         b"like.py": REWORDED.encode(),
     }
     made.commit_of(files, side, third, at=40)
-    desk = recorded(
-        team.desk(made.built.path),
+    workspace = recorded(
+        team.workspace(made.built.path),
         an_event("session", session=SESSION, model="maker/model-1", at=moment(1)),
         an_event("prompt", session=SESSION, text="add a \ud83d\ude00 discount", at=moment(2)),
         an_event("call", session=SESSION, id="c10", name="Edit", at=moment(9), input={"file_path": "app.py"}),
@@ -102,18 +102,18 @@ def ana_of(team: Team) -> Workspace:
         an_event("decision", agent="robot", session=SESSION, commit=second, reason="fine", at=moment(22)),
     )
     made.built.git("push", "--quiet", "origin", "main")
-    return desk
+    return workspace
 
 
-def answers(desk: Workspace) -> list[dict[str, Any]]:
+def answers(workspace: Workspace) -> list[dict[str, Any]]:
     """What is asked most, without what only the texts tell."""
     asked: list[Callable[[], Any]] = [
-        lambda: blame(desk, "new_name.py").report,
-        lambda: blame(desk, "new_name.py", revision="HEAD~1").report,
-        lambda: blame(desk, "app.py", revision="HEAD~3", stretches=[Lines(2, 4)]).report,
-        lambda: blame(desk, ODD).report,
-        lambda: blame(desk, "like.py").report,
-        lambda: stats(desk),
+        lambda: blame(workspace, "new_name.py").report,
+        lambda: blame(workspace, "new_name.py", revision="HEAD~1").report,
+        lambda: blame(workspace, "app.py", revision="HEAD~3", stretches=[Lines(2, 4)]).report,
+        lambda: blame(workspace, ODD).report,
+        lambda: blame(workspace, "like.py").report,
+        lambda: stats(workspace),
     ]
     return [_without_summary(json.loads(encode_report(ask()))) for ask in asked for _ in range(2)]
 

@@ -24,16 +24,16 @@ class Team:
     folder: Path
 
     def owners(self) -> Workspace:
-        """The desk of whoever looks after the database."""
-        return a_team_desk(self.folder, self.owner)
+        """The workspace of whoever looks after the database."""
+        return a_team_workspace(self.folder, self.owner)
 
-    def desk(self, project: str = "default") -> Workspace:
-        """The desk of a service, which is refused where row-level security does not hold."""
-        return a_team_desk(self.folder, self.service, project, bound=True)
+    def workspace(self, project: str = "default") -> Workspace:
+        """The workspace of a service, which is refused where row-level security does not hold."""
+        return a_team_workspace(self.folder, self.service, project, bound=True)
 
 
-def a_team_desk(folder: Path, url: str, project: str = "default", *, bound: bool = False) -> Workspace:
-    """A desk on a team database, outside a repository, with a clock that ticks by a second."""
+def a_team_workspace(folder: Path, url: str, project: str = "default", *, bound: bool = False) -> Workspace:
+    """A workspace on a team database, outside a repository, with a clock that ticks by a second."""
     ticks = count(NOON, 1_000_000_000)
     return Workspace(folder, url, now_ns=lambda: next(ticks), project=project, bound=bound)
 
@@ -42,7 +42,7 @@ def a_team_desk(folder: Path, url: str, project: str = "default", *, bound: bool
 def a_team(url: str, folder: Path, *projects: str) -> Iterator[Team]:
     """The database at ``url`` initialised, with these projects besides the default one."""
     with a_login(url) as login:
-        owner = a_team_desk(folder, url)
+        owner = a_team_workspace(folder, url)
         init_database(owner, login)
         for project in projects:
             create_project(owner, project)

@@ -24,7 +24,7 @@ class TrustWorld:
         self.built.checkout()
         self.at = NOON + 3600
         self.numbers = 0
-        self.desk = Workspace(folder, now_ns=lambda: self.at * NS)
+        self.workspace = Workspace(folder, now_ns=lambda: self.at * NS)
 
     def tell(self, kind: str, **fields: Any) -> None:
         """An event of a recorder's."""

@@ -50,7 +50,7 @@ class Court:
         self.base = self.built.commit(files)
         self.head = self.built.commit({**files, b"a.py": NEW, b"notes.md": NOTES}, self.base, message=MESSAGE)
         self.built.checkout()
-        self.desk = Workspace(self.folder, self.database, now_ns=lambda: self.seconds * NS)
+        self.workspace = Workspace(self.folder, self.database, now_ns=lambda: self.seconds * NS)
 
     # --- what was there before ----------------------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ class Court:
     def registered(self) -> None:
         """A source gets an id."""
         cite_add(
-            self.desk, SourceStatement(url=f"https://example.org/{self.happened}", title=f"Source {self.happened}")
+            self.workspace, SourceStatement(url=f"https://example.org/{self.happened}", title=f"Source {self.happened}")
         )
 
     def indexed(self) -> None:
@@ -100,14 +100,14 @@ class Court:
         files = {b"a.py": NEW, b"custody.toml": RULES, b"notes.md": NOTES}
         message = b"The same again, no. %d" % self.happened
         self.built.commit(files, self.base, message=message, ref=f"refs/pull/{self.happened + 1}/head")
-        dupes_index(self.desk, IndexRequest(workers=1))
+        dupes_index(self.workspace, IndexRequest(workers=1))
 
     def imported(self) -> None:
         """Another store's chain arrives."""
         other = Court(self.folder.parent / f"other-{self.happened}").proven(2)
         out = self.folder.parent / f"other-{self.happened}.jsonl"
-        export_to(other.desk, out)
-        import_export(self.desk, out)
+        export_to(other.workspace, out)
+        import_export(self.workspace, out)
 
     def lost(self) -> None:
         """Something could not be recorded."""
@@ -140,11 +140,11 @@ class Court:
 
     def said(self, description: bytes | None = None, *, worktree: bool = False) -> GateReport:
         change = None if worktree else f"{self.base}..{self.head}"
-        return gate(self.desk, GateRequest(change=change, description=description))
+        return gate(self.workspace, GateRequest(change=change, description=description))
 
     def checked(self, verdict: GateReport | bytes, **more: bytes) -> VerdictReport:
         data = verdict if isinstance(verdict, bytes) else encode_report(verdict)
-        return verify_verdict(self.desk, VerdictCheck(verdict=data, **more))
+        return verify_verdict(self.workspace, VerdictCheck(verdict=data, **more))
 
 
 LATER = ("rejected", "edited_again", "called", "registered", "indexed", "imported", "lost", "traced", "ruled")

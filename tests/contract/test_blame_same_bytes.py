@@ -25,8 +25,8 @@ TYPED = NEW.replace("percent\n", "percent + tax\n").replace("price = ", "\tprice
 ODD = "d/caf\udce9\n'.py"
 
 
-def a_desk(folder: Path, database: str | None = None) -> Workspace:
-    """A desk whose clock stands still and whose chance can be foreseen."""
+def a_workspace(folder: Path, database: str | None = None) -> Workspace:
+    """A workspace whose clock stands still and whose chance can be foreseen."""
     tokens = count(1)
     return Workspace(folder, database, now_ns=lambda: (NOON + 900) * NS, token=lambda: f"{next(tokens):032x}")
 
@@ -67,33 +67,33 @@ def events(scene: Scene) -> list[bytes]:
     ]
 
 
-def recorded(desk: Workspace, scene: Scene) -> Workspace:
-    with desk.writing() as store:
+def recorded(workspace: Workspace, scene: Scene) -> Workspace:
+    with workspace.writing() as store:
         store.append([arrival_of(EventId(f"event-{n}"), event) for n, event in enumerate(events(scene))])
-    return desk
+    return workspace
 
 
-def answers(desk: Workspace) -> list[bytes]:
+def answers(workspace: Workspace) -> list[bytes]:
     """The file on disk, at revisions, in stretches and under either profile; each asked twice."""
     asked: list[Callable[[], object]] = [
-        lambda: blame(desk, "new_name.py").report,
-        lambda: blame(desk, "new_name.py", revision="HEAD~1").report,
-        lambda: blame(desk, "app.py", revision="HEAD~3", stretches=[Lines(2, 4)]).report,
-        lambda: blame(desk, ODD).report,
-        lambda: blame(desk, "new_name.py", profile="document").report,
+        lambda: blame(workspace, "new_name.py").report,
+        lambda: blame(workspace, "new_name.py", revision="HEAD~1").report,
+        lambda: blame(workspace, "app.py", revision="HEAD~3", stretches=[Lines(2, 4)]).report,
+        lambda: blame(workspace, ODD).report,
+        lambda: blame(workspace, "new_name.py", profile="document").report,
     ]
     return [encode_report(ask()) for ask in asked for _ in range(2)]  # type: ignore[arg-type]
 
 
 def test_both_databases_give_the_same_bytes(scene: Scene, fresh_postgres: str) -> None:
     folder = scene.built.path
-    sqlite, postgres = recorded(a_desk(folder), scene), recorded(a_desk(folder, fresh_postgres), scene)
+    sqlite, postgres = recorded(a_workspace(folder), scene), recorded(a_workspace(folder, fresh_postgres), scene)
     first = answers(sqlite)
     assert first == answers(postgres)
     classes = {one["class"] for answer in first for one in json.loads(answer)["attributions"]}
     assert classes == {"agent", "mixed", "person", "none"}, "there is something to compare"
-    for desk in (sqlite, postgres):
-        erase(desk, ["3"], who="ana", why="a secret")
+    for workspace in (sqlite, postgres):
+        erase(workspace, ["3"], who="ana", why="a secret")
     after = answers(sqlite)
     assert after == answers(postgres)
     assert after[0] != first[0]
@@ -101,14 +101,14 @@ def test_both_databases_give_the_same_bytes(scene: Scene, fresh_postgres: str) -
 
 def test_late_records_are_used_by_both(scene: Scene, fresh_postgres: str) -> None:
     found = []
-    for desk in (a_desk(scene.built.path), a_desk(scene.built.path, fresh_postgres)):
+    for workspace in (a_workspace(scene.built.path), a_workspace(scene.built.path, fresh_postgres)):
         given = events(scene)
-        with desk.writing() as store:
+        with workspace.writing() as store:
             store.append([arrival_of(EventId("late-3"), given[3])])
-        before = encode_report(blame(desk, "new_name.py").report)
-        with desk.writing() as store:
+        before = encode_report(blame(workspace, "new_name.py").report)
+        with workspace.writing() as store:
             store.append([arrival_of(EventId(f"late-{n}"), given[n]) for n in (5, 2, 6, 0)])
-        found.append((before, *answers(desk)))
+        found.append((before, *answers(workspace)))
     assert found[0] == found[1]
     assert found[0][0] != found[0][1]
 

@@ -50,8 +50,8 @@ def initialised(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workspace]:
-    """A desk with one project besides the default one; its clock stands, its chance counts."""
+def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace with one project besides the default one; its clock stands, its chance counts."""
     tokens = count(1)
     made = Workspace(
         a_git_folder(tmp_path / "repository"), None, now_ns=lambda: NOON, token=lambda: f"{next(tokens):032x}"
@@ -65,20 +65,20 @@ def desk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Workspace]:
 
 
 @pytest.fixture
-def keeper(desk: Workspace) -> Iterator[KeptTenancy]:
-    kept = KeptTenancy(desk)
+def keeper(workspace: Workspace) -> Iterator[KeptTenancy]:
+    kept = KeptTenancy(workspace)
     yield kept
     kept.close()
 
 
 @pytest.fixture
-def control(desk: Workspace) -> Iterator[ControlTables]:
-    with control_of(desk, as_service=True) as opened:
+def control(workspace: Workspace) -> Iterator[ControlTables]:
+    with control_of(workspace, as_service=True) as opened:
         yield opened
 
 
-def a_token(desk: Workspace, *scopes: TokenScope, expires: str = "1d", project: str = "shop") -> tuple[str, str]:
-    report = create_token(desk, TokenRequest(project, scopes or (TokenScope.READ,), expires, "a name"))
+def a_token(workspace: Workspace, *scopes: TokenScope, expires: str = "1d", project: str = "shop") -> tuple[str, str]:
+    report = create_token(workspace, TokenRequest(project, scopes or (TokenScope.READ,), expires, "a name"))
     return report.token.id, report.secret
 
 
@@ -87,14 +87,14 @@ def test_the_newest_step_is_the_version_of_the_control_tables() -> None:
     assert [step.number for step in steps] == list(range(1, CONTROL_VERSION + 1))
 
 
-def test_a_token_opens_its_project_for_its_scopes(desk: Workspace, keeper: AccessKeeper) -> None:
-    id_, secret = a_token(desk, TokenScope.WRITE, TokenScope.READ)
+def test_a_token_opens_its_project_for_its_scopes(workspace: Workspace, keeper: AccessKeeper) -> None:
+    id_, secret = a_token(workspace, TokenScope.WRITE, TokenScope.READ)
     granted = keeper.grant(secret, NOON)
     assert granted == Grant("shop", frozenset((TokenScope.READ, TokenScope.WRITE)), id_, NOON + DAY_NS)
 
 
-def test_a_token_is_long_known_by_its_beginning_and_kept_nowhere(desk: Workspace, control: ControlTables) -> None:
-    _, secret = a_token(desk)
+def test_a_token_is_long_known_by_its_beginning_and_kept_nowhere(workspace: Workspace, control: ControlTables) -> None:
+    _, secret = a_token(workspace)
     assert len(secret) == len("cdy_") + 64
     ((kept,),) = control.db.rows("SELECT hash FROM token")
     assert kept == hash_of(secret)
@@ -102,35 +102,35 @@ def test_a_token_is_long_known_by_its_beginning_and_kept_nowhere(desk: Workspace
     assert not any(secret.removeprefix("cdy_")[:16] in str(value) for row in rows for value in row[1:])
 
 
-def test_a_stranger_gets_nothing(desk: Workspace, keeper: AccessKeeper) -> None:
-    id_, secret = a_token(desk)
+def test_a_stranger_gets_nothing(workspace: Workspace, keeper: AccessKeeper) -> None:
+    id_, secret = a_token(workspace)
     for presented in ("", "cdy_", id_, secret[:-1], f"{secret}0", secret.upper(), "cdy_" + "0" * 64, secret + "\n"):
         assert keeper.grant(presented, NOON) is None
 
 
-def test_a_token_opens_nothing_from_its_last_moment_on(desk: Workspace, keeper: AccessKeeper) -> None:
-    _, secret = a_token(desk, expires="2h")
+def test_a_token_opens_nothing_from_its_last_moment_on(workspace: Workspace, keeper: AccessKeeper) -> None:
+    _, secret = a_token(workspace, expires="2h")
     assert keeper.grant(secret, NOON + 2 * HOUR_NS - 1) is not None
     assert keeper.grant(secret, NOON + 2 * HOUR_NS) is None
 
 
-def test_a_token_for_ever_has_no_end(desk: Workspace, keeper: AccessKeeper) -> None:
-    _, secret = a_token(desk, expires="never")
+def test_a_token_for_ever_has_no_end(workspace: Workspace, keeper: AccessKeeper) -> None:
+    _, secret = a_token(workspace, expires="never")
     granted = keeper.grant(secret, NOON + 10_000 * DAY_NS)
     assert granted is not None
     assert granted.expires_ns is None
 
 
-def test_a_revoked_token_opens_nothing_at_once(desk: Workspace, keeper: AccessKeeper) -> None:
-    id_, secret = a_token(desk)
+def test_a_revoked_token_opens_nothing_at_once(workspace: Workspace, keeper: AccessKeeper) -> None:
+    id_, secret = a_token(workspace)
     assert keeper.grant(secret, NOON) is not None
-    revoke_token(desk, id_)
+    revoke_token(workspace, id_)
     assert keeper.grant(secret, NOON) is None
-    assert [token.state for token in list_tokens(desk, None).tokens] == ["revoked"]
+    assert [token.state for token in list_tokens(workspace, None).tokens] == ["revoked"]
 
 
-def test_the_last_use_is_kept_to_the_hour(desk: Workspace, keeper: AccessKeeper, control: ControlTables) -> None:
-    _, secret = a_token(desk)
+def test_the_last_use_is_kept_to_the_hour(workspace: Workspace, keeper: AccessKeeper, control: ControlTables) -> None:
+    _, secret = a_token(workspace)
     used = []
     for later in (0, 1, HOUR_NS - 1, HOUR_NS):
         keeper.grant(secret, NOON + later)
@@ -138,11 +138,11 @@ def test_the_last_use_is_kept_to_the_hour(desk: Workspace, keeper: AccessKeeper,
     assert used == [NOON, NOON, NOON, NOON + HOUR_NS]
 
 
-def test_tokens_of_a_removed_project_open_nothing(desk: Workspace, keeper: AccessKeeper) -> None:
-    _, secret = a_token(desk)
-    remove_project(desk, "shop")
+def test_tokens_of_a_removed_project_open_nothing(workspace: Workspace, keeper: AccessKeeper) -> None:
+    _, secret = a_token(workspace)
+    remove_project(workspace, "shop")
     assert keeper.grant(secret, NOON) is None
-    assert [project.name for project in list_projects(desk).projects] == ["default"]
+    assert [project.name for project in list_projects(workspace).projects] == ["default"]
 
 
 @pytest.mark.parametrize("text", ["", "0d", "-1d", "1", "1m", "soon", "99999999d"])
@@ -151,61 +151,61 @@ def test_a_length_of_time_that_is_none_is_refused(text: str) -> None:
         expiry(text, NOON)
 
 
-def test_a_token_needs_a_project_that_is_there(desk: Workspace) -> None:
+def test_a_token_needs_a_project_that_is_there(workspace: Workspace) -> None:
     with pytest.raises(InputError, match="there is no project 'nowhere'"):
-        a_token(desk, project="nowhere")
-    assert list_tokens(desk, None).tokens == []
+        a_token(workspace, project="nowhere")
+    assert list_tokens(workspace, None).tokens == []
 
 
-def test_a_name_that_cannot_be_or_is_taken_is_refused(desk: Workspace) -> None:
+def test_a_name_that_cannot_be_or_is_taken_is_refused(workspace: Workspace) -> None:
     for name in ("", "A", "a b", "-a", "a-", "a_b", "a" * 41, "é", "a;drop", "default"):
         with pytest.raises(InputError):
-            create_project(desk, name)
-    assert [project.name for project in list_projects(desk).projects] == ["default", "shop"]
+            create_project(workspace, name)
+    assert [project.name for project in list_projects(workspace).projects] == ["default", "shop"]
 
 
-def test_the_default_project_stays(desk: Workspace) -> None:
+def test_the_default_project_stays(workspace: Workspace) -> None:
     with pytest.raises(InputError, match="the default project stays"):
-        remove_project(desk, "default")
+        remove_project(workspace, "default")
 
 
-def test_projects_have_stores_of_their_own(desk: Workspace, keeper: AccessKeeper) -> None:
-    with keeper.desk("shop").writing() as store:
+def test_projects_have_stores_of_their_own(workspace: Workspace, keeper: AccessKeeper) -> None:
+    with keeper.workspace("shop").writing() as store:
         store.append([an_arrival(event="e1")])
-    with keeper.desk("default").reading() as store:
+    with keeper.workspace("default").reading() as store:
         assert store.tables.record_count() == 0
-    with keeper.desk("shop").reading() as store:
+    with keeper.workspace("shop").reading() as store:
         assert store.tables.record_count() == 1
 
 
-def test_reads_of_texts_are_listed_newest_first(desk: Workspace, keeper: AccessKeeper) -> None:
-    id_, secret = a_token(desk, TokenScope.TEXT)
+def test_reads_of_texts_are_listed_newest_first(workspace: Workspace, keeper: AccessKeeper) -> None:
+    id_, secret = a_token(workspace, TokenScope.TEXT)
     grant = keeper.grant(secret, NOON)
     assert grant is not None
     for n in range(3):
         keeper.noted_read(grant, f"conversation {n}")
-    report = project_reads(desk, "shop", 2)
+    report = project_reads(workspace, "shop", 2)
     assert report.total == 3
     assert [read.token for read in report.reads] == [id_, id_]
-    assert project_reads(desk, "default", 2).total == 0
+    assert project_reads(workspace, "default", 2).total == 0
 
 
 def test_a_removal_that_was_killed_half_way_is_done_again(
-    desk: Workspace, keeper: AccessKeeper, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, keeper: AccessKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with keeper.desk("shop").writing() as store:
+    with keeper.workspace("shop").writing() as store:
         store.append([an_arrival(event="e1")])
-    _, secret = a_token(desk)
+    _, secret = a_token(workspace)
     with monkeypatch.context() as patch:
         patch.setattr("custody.server.app.projects._drop_store", _killed)
         with pytest.raises(KeyboardInterrupt):
-            remove_project(desk, "shop")
+            remove_project(workspace, "shop")
     assert keeper.grant(secret, NOON) is None
     with pytest.raises(InputError, match="already"):
-        create_project(desk, "shop")
-    remove_project(desk, "shop")
-    create_project(desk, "shop")
-    with keeper.desk("shop").reading() as store:
+        create_project(workspace, "shop")
+    remove_project(workspace, "shop")
+    create_project(workspace, "shop")
+    with keeper.workspace("shop").reading() as store:
         assert store.tables.record_count() == 0
 
 
@@ -213,12 +213,12 @@ def _killed(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def test_odd_signs_in_what_was_read_do_no_harm(desk: Workspace, keeper: AccessKeeper) -> None:
-    _, secret = a_token(desk, TokenScope.TEXT)
+def test_odd_signs_in_what_was_read_do_no_harm(workspace: Workspace, keeper: AccessKeeper) -> None:
+    _, secret = a_token(workspace, TokenScope.TEXT)
     grant = keeper.grant(secret, NOON)
     assert grant is not None
     keeper.noted_read(grant, "\0 \ud800 " + "x" * 5_000)
-    (read,) = project_reads(desk, "shop", 1).reads
+    (read,) = project_reads(workspace, "shop", 1).reads
     assert read.what.startswith("? ? x")
 
 
@@ -230,15 +230,15 @@ def test_who_may_not_make_tokens_is_told_whose_address_it_takes(initialised: str
         assert "owner" in str(refused.value.hint)
 
 
-def test_a_project_says_how_long_conversations_are_kept(desk: Workspace) -> None:
-    assert retain_project(desk, "shop", 30).project.retain_days == 30
-    assert retain_project(desk, "shop", None).project.retain_days is None
+def test_a_project_says_how_long_conversations_are_kept(workspace: Workspace) -> None:
+    assert retain_project(workspace, "shop", 30).project.retain_days == 30
+    assert retain_project(workspace, "shop", None).project.retain_days is None
     with pytest.raises(InputError, match="there is no project"):
-        retain_project(desk, "nowhere", 1)
+        retain_project(workspace, "nowhere", 1)
 
 
-def test_many_threads_may_ask_at_the_same_time(desk: Workspace, keeper: AccessKeeper) -> None:
-    _, secret = a_token(desk)
+def test_many_threads_may_ask_at_the_same_time(workspace: Workspace, keeper: AccessKeeper) -> None:
+    _, secret = a_token(workspace)
     granted: list[Grant | None] = []
     threads = [threading.Thread(target=lambda: granted.append(keeper.grant(secret, NOON))) for _ in range(16)]
     for thread in threads:
@@ -251,9 +251,9 @@ def test_many_threads_may_ask_at_the_same_time(desk: Workspace, keeper: AccessKe
 
 def test_a_connection_that_died_is_not_the_strangers_fault(initialised: str, tmp_path: Path) -> None:
     with a_copy(initialised) as url:
-        desk = Workspace(tmp_path, url, now_ns=lambda: NOON)
-        _, secret = a_token(desk)
-        keeper = KeptTenancy(desk)
+        workspace = Workspace(tmp_path, url, now_ns=lambda: NOON)
+        _, secret = a_token(workspace)
+        keeper = KeptTenancy(workspace)
         assert keeper.grant(secret, NOON) is not None
         with psycopg.connect(url, autocommit=True) as admin:
             admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'custody'")
@@ -349,15 +349,15 @@ def test_what_was_set_aside_waits_for_a_person(control: ControlTables) -> None:
 
 
 def test_a_worker_carries_out_retention_in_the_project_that_wants_it_and_in_no_other(
-    desk: Workspace, keeper: AccessKeeper
+    workspace: Workspace, keeper: AccessKeeper
 ) -> None:
     for project in ("shop", "default"):
-        with keeper.desk(project).writing() as store:
+        with keeper.workspace(project).writing() as store:
             store.append([an_arrival("prompt", id="old", at="2020-01-31T12:00:00Z"), an_arrival("edit", id="kept")])
-    retain_project(desk, "shop", 30)
-    report = JobWorker(desk, KINDS).run(once=True)
+    retain_project(workspace, "shop", 30)
+    report = JobWorker(workspace, KINDS).run(once=True)
     assert (report.done, report.again, report.aside) == (1, 0, 0)
-    found = {project: verify(keeper.desk(project)) for project in ("shop", "default")}
+    found = {project: verify(keeper.workspace(project)) for project in ("shop", "default")}
     assert [(one.outcome, one.erased) for one in found.values()] == [("fine", 1), ("fine", 0)]
 
 
@@ -366,8 +366,8 @@ def test_a_worker_outlives_a_database_that_goes_away_and_the_job_is_done_all_the
 ) -> None:
     now, said, stop, begun = [NOON], list[str](), threading.Event(), list[str]()
     with a_copy(initialised) as url:
-        desk = Workspace(tmp_path, url, talk=said.append, now_ns=lambda: now[0])
-        with control_of(desk) as control:
+        workspace = Workspace(tmp_path, url, talk=said.append, now_ns=lambda: now[0])
+        with control_of(workspace) as control:
             add(control, "1")
 
         def does(work: JobContext) -> None:
@@ -381,18 +381,18 @@ def test_a_worker_outlives_a_database_that_goes_away_and_the_job_is_done_all_the
             else:
                 stop.set()
 
-        report = JobWorker(desk, {"work": does}, WorkRules(idle_seconds=0.01), stop).run(once=False)
+        report = JobWorker(workspace, {"work": does}, WorkRules(idle_seconds=0.01), stop).run(once=False)
     assert (begun, report.done, len(said)) == (["1", "1"], 1, 1)
     assert said[0].endswith("trying again")
 
 
-def test_many_workers_take_each_job_once(desk: Workspace, control: ControlTables) -> None:
+def test_many_workers_take_each_job_once(workspace: Workspace, control: ControlTables) -> None:
     for n in range(40):
         add(control, str(n))
     taken: list[str] = []
 
     def work() -> None:
-        with control_of(desk, as_service=True) as own:
+        with control_of(workspace, as_service=True) as own:
             while (job := own.jobs.take(["work"], NOON, NOON + 10)) is not None:
                 taken.append(job.key)
 

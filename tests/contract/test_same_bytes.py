@@ -21,25 +21,25 @@ from tests.builders.events import KINDS, an_arrival
 from tests.builders.stores import NOON
 
 
-def a_desk(folder: Path, database: str | None = None) -> Workspace:
-    """A desk whose clock and chance can be foreseen."""
+def a_workspace(folder: Path, database: str | None = None) -> Workspace:
+    """A workspace whose clock and chance can be foreseen."""
     ticks, tokens = count(NOON, 1_000_000_000), count(1)
     return Workspace(folder, database, now_ns=lambda: next(ticks), token=lambda: f"{next(tokens):032x}")
 
 
-def lived(desk: Workspace) -> bytes:
-    """What a desk exports after some life: records of every kind, long texts, odd ones, an erasure, a fork's cause."""
-    with desk.writing() as store:
+def lived(workspace: Workspace) -> bytes:
+    """What a workspace exports after some life: every kind of record, long and odd texts, an erasure, a fork."""
+    with workspace.writing() as store:
         store.append([an_arrival(kind, id=str(n)) for n, kind in enumerate(KINDS)])
         store.append([an_arrival("prompt", id="odd", text="\ud800 é \x00 " * 2000)])
         store.append([an_arrival("edit", id="path", path="a/\udcff\n.py", after="x\r\n" * 3000)])
-    erase(desk, ["2"], who="ana", why="a secret")
-    return exported(desk)
+    erase(workspace, ["2"], who="ana", why="a secret")
+    return exported(workspace)
 
 
-def exported(desk: Workspace) -> bytes:
+def exported(workspace: Workspace) -> bytes:
     out = BytesIO()
-    export(desk, out, "-")
+    export(workspace, out, "-")
     return out.getvalue()
 
 
@@ -48,8 +48,8 @@ def unwritable(path: Path) -> SqliteDb:
 
 
 def test_both_databases_export_and_verify_to_the_same_bytes(tmp_path: Path, fresh_postgres: str) -> None:
-    sqlite = a_desk(a_git_folder(tmp_path / "repository"))
-    postgres = a_desk(tmp_path, fresh_postgres)
+    sqlite = a_workspace(a_git_folder(tmp_path / "repository"))
+    postgres = a_workspace(tmp_path, fresh_postgres)
     assert lived(sqlite) == lived(postgres)
     assert encode_report(verify(sqlite)) == encode_report(verify(postgres))
     assert verify(sqlite).outcome == "fine"
@@ -57,14 +57,14 @@ def test_both_databases_export_and_verify_to_the_same_bytes(tmp_path: Path, fres
 
 @pytest.mark.parametrize("way", ["sqlite to postgres", "postgres to sqlite"])
 def test_an_export_of_one_is_an_import_of_the_other(tmp_path: Path, fresh_postgres: str, way: str) -> None:
-    desks: dict[str, Callable[[], Workspace]] = {
-        "sqlite": lambda: a_desk(a_git_folder(tmp_path / "repository")),
-        "postgres": lambda: a_desk(tmp_path, fresh_postgres),
+    workspaces: dict[str, Callable[[], Workspace]] = {
+        "sqlite": lambda: a_workspace(a_git_folder(tmp_path / "repository")),
+        "postgres": lambda: a_workspace(tmp_path, fresh_postgres),
     }
     source, _, target = way.partition(" to ")
-    before = lived(desks[source]())
+    before = lived(workspaces[source]())
     (tmp_path / "export").write_bytes(before)
-    there = desks[target]()
+    there = workspaces[target]()
     report = import_export(there, tmp_path / "export")
     assert [(chain.known, chain.forked) for chain in report.chains] == [(0, 0)]
     assert exported(there) == before
@@ -86,11 +86,11 @@ def test_the_verbs_work_on_postgres(tmp_path: Path, fresh_postgres: str) -> None
 
 def test_a_truncated_team_database_is_found_by_the_head_kept_here(tmp_path: Path, fresh_postgres: str) -> None:
     repository = recorded(a_git_folder(tmp_path / "repository"))
-    desk = Workspace(repository, fresh_postgres)
-    assert verify(desk).outcome == "fine"
-    with desk.writing() as store:
+    workspace = Workspace(repository, fresh_postgres)
+    assert verify(workspace).outcome == "fine"
+    with workspace.writing() as store:
         store.db.run("DELETE FROM record WHERE seq = 3")
-    assert [finding.code for finding in verify(desk).findings][:1] == ["CHAIN-CUT"]
+    assert [finding.code for finding in verify(workspace).findings][:1] == ["CHAIN-CUT"]
 
 
 def test_a_local_and_a_team_store_of_one_repository_keep_their_heads_apart(tmp_path: Path, fresh_postgres: str) -> None:
@@ -108,7 +108,7 @@ def test_a_damaged_waiting_event_is_named_though_nothing_can_be_written(
     spool = spool_of(repository)
     (spool.folder / spool.names()[0]).write_bytes(b"rubbish")
     monkeypatch.setattr("custody.workspace.workspace.open_sqlite", unwritable)
-    report = verify(a_desk(repository))
+    report = verify(a_workspace(repository))
     assert [finding.code for finding in report.findings] == ["SPOOL-DAMAGED"]
     assert report.pending == 2
 
@@ -118,7 +118,7 @@ def test_pending_events_are_exported_as_such_and_taken_in_by_import(
 ) -> None:
     repository = recorded(a_git_folder(tmp_path / "repository"))
     monkeypatch.setattr("custody.workspace.workspace.open_sqlite", unwritable)
-    export_to(a_desk(repository), tmp_path / "export")
+    export_to(a_workspace(repository), tmp_path / "export")
     lines = [json.loads(line) for line in (tmp_path / "export").read_text().splitlines()]
     assert [line["line"] for line in lines] == ["export", "pending", "pending", "pending", "end"]
     other = a_git_folder(tmp_path / "other")

@@ -24,7 +24,7 @@ from custody.workspace.wiring import VIEWS
 from custody.workspace.workspace import Workspace
 from tests.builders.events import KINDS, an_arrival
 from tests.builders.stores import NOON, surroundings
-from tests.builders.teams import Team, a_login, a_team, a_team_desk, as_role
+from tests.builders.teams import Team, a_login, a_team, a_team_workspace, as_role
 from tests.house.postgres import a_database
 
 A, B = "alpha", "beta"
@@ -40,19 +40,19 @@ def team(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         a_database(postgres_url) as url,
         a_team(url, tmp_path_factory.mktemp("team"), A, B) as made,
     ):
-        lived(made.desk(A), "a")
-        lived(made.desk(B), "b")
+        lived(made.workspace(A), "a")
+        lived(made.workspace(B), "b")
         yield made
 
 
-def lived(desk: Workspace, mark: str) -> Workspace:
-    """The desk's project after some life: every kind of record, long texts, an erasure."""
-    with desk.writing() as store:
+def lived(workspace: Workspace, mark: str) -> Workspace:
+    """The workspace's project after some life: every kind of record, long texts, an erasure."""
+    with workspace.writing() as store:
         store.append([an_arrival(kind, id=f"{mark}-{kind}", event=f"{mark}-{kind}") for kind in KINDS])
         store.append([an_arrival("edit", id=f"{mark}-long", after=f"{mark}\n{LONG}")])
         store.append([an_arrival("prompt", id=f"{mark}-secret", text=f"the secret of {mark}")])
-    erase(desk, [f"{mark}-prompt"], who="ana", why="test")
-    return desk
+    erase(workspace, [f"{mark}-prompt"], who="ana", why="test")
+    return workspace
 
 
 def asked(url: str, sql: str, *values: object) -> list[tuple[object, ...]]:
@@ -83,7 +83,7 @@ def test_row_level_security_is_forced_on_every_table_of_every_project(team: Team
 
 
 def test_the_service_is_no_superuser_bypasses_nothing_and_owns_nothing(team: Team) -> None:
-    with team.desk(A).reading() as store:
+    with team.workspace(A).reading() as store:
         assert store.db.rows("SELECT current_user::text") == [(SERVICE_ROLE,)]
     ((above,),) = asked(
         team.owner, "SELECT rolsuper OR rolbypassrls OR rolcreaterole FROM pg_roles WHERE rolname = %s", SERVICE_ROLE
@@ -97,7 +97,7 @@ def test_as_the_service_with_one_setting_every_table_of_the_other_is_empty_and_r
     tables = tables_of(team.owner, theirs)
     filled = [table for table in tables if row_count(team.owner, theirs, table)]
     assert {"record", "body", "prompt", "file_edit", "part", "erasure", "setting"} <= set(filled)
-    with team.desk(A).reading() as store:
+    with team.workspace(A).reading() as store:
         assert [t for t in tables if store.db.rows(f"SELECT 1 FROM {theirs}.{t} LIMIT 1")] == []
         for table in filled:
             if store.db.rows(f"SELECT 1 FROM {table} LIMIT 1"):
@@ -108,7 +108,7 @@ def test_as_the_service_with_one_setting_every_table_of_the_other_is_empty_and_r
             assert store.db.rows(f"DELETE FROM {theirs}.{table} RETURNING 1") == []
         assert store.db.rows(f"UPDATE {theirs}.body SET bytes = NULL RETURNING 1") == []
     assert [row_count(team.owner, theirs, table) for table in tables] == before
-    assert verify(team.desk(B)).outcome == "fine"
+    assert verify(team.workspace(B)).outcome == "fine"
 
 
 @pytest.mark.parametrize("setting", [A, "", "beta ", "BETA", None])
@@ -126,20 +126,20 @@ def test_the_owner_too_is_held_by_the_policies_if_it_is_no_superuser(fresh_postg
     with a_login(fresh_postgres) as owner:
         asked_nothing(fresh_postgres, f'GRANT CREATE ON DATABASE "{_name(fresh_postgres)}" TO "{owner}"')
         url = as_role(fresh_postgres, owner)
-        lived(a_team_desk(tmp_path, url), "a")
+        lived(a_team_workspace(tmp_path, url), "a")
         assert asked(url, f"SELECT 1 FROM {SCHEMA}.record") == []
-        assert verify(a_team_desk(tmp_path, url)).outcome == "fine"
+        assert verify(a_team_workspace(tmp_path, url)).outcome == "fine"
 
 
 def test_the_service_does_all_that_a_store_does(team: Team) -> None:
-    desk = team.desk(A)
-    found = verify(desk)
+    workspace = team.workspace(A)
+    found = verify(workspace)
     assert found.outcome == "fine"
     assert found.erased >= 1
-    with desk.writing() as store:
+    with workspace.writing() as store:
         store.views.rebuild(lambda _: None)
-    assert verify(desk).outcome == "fine"
-    with desk.reading() as store:
+    assert verify(workspace).outcome == "fine"
+    with workspace.reading() as store:
         assert len(edits_of_file(store, RepoPath.of("src/app.py"), since_ns=0, until_ns=2 * NOON)) >= 2
 
 
@@ -161,13 +161,13 @@ def test_the_service_does_all_that_a_store_does(team: Team) -> None:
     ],
 )
 def test_the_service_takes_no_record_back_and_gives_itself_no_right(team: Team, deed: str) -> None:
-    with team.desk(A).reading() as store, pytest.raises(StoreUnwritable, match="permission denied|must be owner"):
+    with team.workspace(A).reading() as store, pytest.raises(StoreUnwritable, match="permission denied|must be owner"):
         store.db.run(deed)
 
 
 def test_neither_of_two_projects_can_tell_that_the_other_has_the_same_bytes(team: Team) -> None:
     arrivals = [an_arrival("edit", id="same", after=LONG), an_arrival("prompt", id="same-2", text="the same")]
-    with team.desk(A).writing() as mine, team.desk(B).writing() as theirs:
+    with team.workspace(A).writing() as mine, team.workspace(B).writing() as theirs:
         first = mine.append(arrivals)
         assert [theirs.tables.held([a.entry.digest, *a.texts]) for a in arrivals] == [set(), set()]
         assert [theirs.tables.is_known(a.entry) for a in arrivals] == [False, False]
@@ -179,18 +179,18 @@ def test_neither_of_two_projects_can_tell_that_the_other_has_the_same_bytes(team
 
 
 def test_writers_of_two_projects_do_not_wait_for_each_other(team: Team) -> None:
-    with team.desk(A).writing() as mine, team.desk(B).writing() as theirs, mine.writing():
+    with team.workspace(A).writing() as mine, team.workspace(B).writing() as theirs, mine.writing():
         theirs.db.run("SET statement_timeout = '20s'")
         assert len(theirs.append([an_arrival(id="unhindered")]).made) == 1
 
 
 def test_random_calls_across_the_border_find_nothing(team: Team) -> None:
     seed = random.SystemRandom().getrandbits(32)
-    assert crossings(team.desk(A), team.desk(B), CALLS, seed) == [], f"seed {seed}"
+    assert crossings(team.workspace(A), team.workspace(B), CALLS, seed) == [], f"seed {seed}"
 
 
 def test_the_look_for_leaks_sees_one(team: Team) -> None:
-    assert len(crossings(team.desk(B), team.desk(B), 100, 1)) > 90
+    assert len(crossings(team.workspace(B), team.workspace(B), 100, 1)) > 90
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_the_look_for_leaks_sees_one(team: Team) -> None:
     ],
 )
 def test_policies_leave_the_indexes_in_use(team: Team, sql: str, values: tuple[SqlValue, ...]) -> None:
-    with team.desk(A).reading() as store:
+    with team.workspace(A).reading() as store:
         store.db.run("SET enable_seqscan = off")
         plan = "\n".join(str(line) for (line,) in store.db.rows(f"EXPLAIN {sql}", values))
     assert "Index Cond" in plan, plan
@@ -221,14 +221,14 @@ def test_an_older_database_gets_its_policies_when_its_owner_opens_it(fresh_postg
     with Store(db, VIEWS, surroundings()) as store:
         made = store.append([an_arrival(kind, id=kind) for kind in KINDS]).made
     assert {e for (e,) in asked(fresh_postgres, _FORCED)} == {False}
-    desk = a_team_desk(tmp_path, fresh_postgres)
-    with desk.reading() as store:
+    workspace = a_team_workspace(tmp_path, fresh_postgres)
+    with workspace.reading() as store:
         assert list(store.tables.records(made[0].store)) == list(made)
     assert {e for (e,) in asked(fresh_postgres, _FORCED)} == {True}
-    init_database(desk, None)
-    with desk.writing() as store:
+    init_database(workspace, None)
+    with workspace.writing() as store:
         assert store.append([an_arrival(id="later")]).made[0].ref.store == made[0].store
-    assert verify(desk).outcome == "fine"
+    assert verify(workspace).outcome == "fine"
 
 
 _FORCED = f"SELECT relforcerowsecurity FROM pg_class WHERE relnamespace = '{SCHEMA}'::regnamespace AND relkind = 'r'"
@@ -240,7 +240,7 @@ def test_a_table_of_a_later_step_is_closed_when_the_owner_opens(team: Team) -> N
         open_postgres(team.service)
     assert "init-database" in str(refused.value.hint)
     open_postgres(team.owner).close()
-    with team.desk().reading() as store:
+    with team.workspace().reading() as store:
         assert store.db.rows("SELECT * FROM later") == []
 
 
@@ -249,7 +249,7 @@ def test_a_database_that_was_not_initialised_says_so(fresh_postgres: str, tmp_pa
         open_postgres(fresh_postgres, bound=True)
     assert "init-database" in str(refused.value.hint)
     with pytest.raises(StoreError, match="not initialised for projects and tokens") as refused:
-        list_projects(a_team_desk(tmp_path, fresh_postgres))
+        list_projects(a_team_workspace(tmp_path, fresh_postgres))
     assert "init-database" in str(refused.value.hint)
     with a_login(fresh_postgres) as stranger, pytest.raises(StoreError, match="not initialised for this role"):
         open_postgres(as_role(fresh_postgres, stranger))
@@ -258,22 +258,22 @@ def test_a_database_that_was_not_initialised_says_so(fresh_postgres: str, tmp_pa
 def test_initialising_twice_is_initialising_once(team: Team) -> None:
     report = init_database(team.owners(), None)
     assert report.projects == [A, B, "default"]
-    assert verify(team.desk(A)).outcome == "fine"
+    assert verify(team.workspace(A)).outcome == "fine"
 
 
 def test_a_project_that_is_not_there_is_the_callers_mistake(team: Team) -> None:
-    with pytest.raises(InputError, match="there is no project 'gamma'"), team.desk("gamma").reading():
+    with pytest.raises(InputError, match="there is no project 'gamma'"), team.workspace("gamma").reading():
         pass
 
 
 def test_a_removed_project_leaves_no_schema_and_no_neighbour_is_touched(team: Team) -> None:
     create_project(team.owners(), "gone")
-    lived(team.desk("gone"), "g")
+    lived(team.workspace("gone"), "g")
     remove_project(team.owners(), "gone")
     assert asked(team.owner, "SELECT 1 FROM pg_namespace WHERE nspname = %s", schema_of("gone")) == []
-    assert verify(team.desk(B)).outcome == "fine"
+    assert verify(team.workspace(B)).outcome == "fine"
     create_project(team.owners(), "gone")
-    with team.desk("gone").reading() as store:
+    with team.workspace("gone").reading() as store:
         assert store.tables.record_count() == 0
     remove_project(team.owners(), "gone")
 
@@ -287,9 +287,9 @@ def test_projects_are_at_the_schema_that_this_custody_writes(team: Team) -> None
 
 
 def test_an_event_known_in_one_project_is_new_in_the_other(team: Team) -> None:
-    with team.desk(A).writing() as store:
+    with team.workspace(A).writing() as store:
         store.append([an_arrival(id="e1", event="e1")])
-    with team.desk(B).writing() as store:
+    with team.workspace(B).writing() as store:
         assert store.append([an_arrival(id="e1", event="e1")]).known == ()
         assert store.tables.records_named(EventId("e1"))
 

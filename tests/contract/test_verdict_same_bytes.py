@@ -26,18 +26,18 @@ def court(tmp_path: Path) -> Court:
 
 
 def moved(court: Court, folder: Path, database: str | None = None) -> Workspace:
-    """A desk at a copy of the repository, with the same records and the same index."""
+    """A workspace at a copy of the repository, with the same records and the same index."""
     exported = folder.with_suffix(".jsonl")
-    export_to(court.desk, exported)
+    export_to(court.workspace, exported)
     court.built.git("clone", "--quiet", "--mirror", str(court.folder), str(folder))
-    desk = Workspace(folder, database, now_ns=lambda: court.seconds * NS)
-    import_export(desk, exported)
-    dupes_index(desk, IndexRequest(workers=1))
-    return desk
+    workspace = Workspace(folder, database, now_ns=lambda: court.seconds * NS)
+    import_export(workspace, exported)
+    dupes_index(workspace, IndexRequest(workers=1))
+    return workspace
 
 
-def judged(court: Court, desk: Workspace) -> bytes:
-    return encode_report(gate(desk, GateRequest(change=f"{court.base}..{court.head}", description=SAID)))
+def judged(court: Court, workspace: Workspace) -> bytes:
+    return encode_report(gate(workspace, GateRequest(change=f"{court.base}..{court.head}", description=SAID)))
 
 
 def test_both_databases_give_the_same_verdict(court: Court, tmp_path: Path, fresh_postgres: str) -> None:
@@ -47,8 +47,8 @@ def test_both_databases_give_the_same_verdict(court: Court, tmp_path: Path, fres
     for words in (b'"chains":[{', b'"index":{', b"DUPE-", b'"trust":[{'):
         assert words in first, "there is something to compare"
     assert judged(court, sqlite) == judged(court, postgres) == first
-    for desk in (sqlite, postgres):
-        assert verify_verdict(desk, VerdictCheck(verdict=first, description=SAID)).findings == []
+    for workspace in (sqlite, postgres):
+        assert verify_verdict(workspace, VerdictCheck(verdict=first, description=SAID)).findings == []
 
 
 def test_a_team_database_gives_a_verdict_again_later(tmp_path: Path, fresh_postgres: str) -> None:
@@ -69,9 +69,9 @@ def test_a_verdict_of_one_database_is_had_again_from_the_other(
     sqlite, postgres = moved(court, tmp_path / "one"), moved(court, tmp_path / "two", fresh_postgres)
     given = judged(court, postgres)
     assert verify_verdict(sqlite, VerdictCheck(verdict=given, description=SAID)).again == "identical"
-    at_home = judged(court, court.desk)
+    at_home = judged(court, court.workspace)
     assert at_home != given, "where records were imported they count for less"
-    for desk in (sqlite, postgres):
-        checked = verify_verdict(desk, VerdictCheck(verdict=at_home, description=SAID))
-        with court.desk.reading() as store:
+    for workspace in (sqlite, postgres):
+        checked = verify_verdict(workspace, VerdictCheck(verdict=at_home, description=SAID))
+        with court.workspace.reading() as store:
             assert (checked.again, checked.home) == ("identical", store.own())

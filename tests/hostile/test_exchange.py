@@ -185,11 +185,11 @@ def test_nothing_is_executed(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     trap = laid(name, tmp_path)
     for variable, value in trap.environment.items():
         monkeypatch.setenv(variable, value)
-    desk = recorded(Workspace(trap.built.path), an_event())
+    workspace = recorded(Workspace(trap.built.path), an_event())
     refused = []
     for verb in (push_git, pull_git):
         try:
-            verb(desk, None)
+            verb(workspace, None)
         except CustodyError as error:
             refused.append(error.message)
     assert not [message for message in refused if "took longer" in message]
@@ -206,8 +206,8 @@ def test_credentials_are_those_of_the_user_alone(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "global"))
     trap.config("remote.origin.url", SSH)
     trap.config("core.sshCommand", str(trap.spring))
-    desk = recorded(Workspace(trap.built.path), an_event())
+    workspace = recorded(Workspace(trap.built.path), an_event())
     with pytest.raises(CustodyError):
-        push_git(desk, None)
+        push_git(workspace, None)
     assert (tmp_path / "used").exists()
     assert not trap.marker.exists()

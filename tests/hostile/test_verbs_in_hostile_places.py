@@ -26,9 +26,9 @@ def test_no_verb_and_no_hook_springs_a_trap(name: str, tmp_path: Path, monkeypat
     for variable, value in trap.environment.items():
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(trap.path)
-    desk = Workspace(trap.path)
+    workspace = Workspace(trap.path)
     try:
-        home = desk.home
+        home = workspace.home
     except CustodyError:
         assert trap.refused
         return
@@ -45,9 +45,9 @@ def test_no_verb_and_no_hook_springs_a_trap(name: str, tmp_path: Path, monkeypat
             check=True,
         )
         assert done.stdout == b""
-    verify(desk)
-    doctor(desk, rebuild=True)
-    export(desk, BytesIO(), "-")
-    log(desk, limit=5)
-    records(desk, limit=5)
+    verify(workspace)
+    doctor(workspace, rebuild=True)
+    export(workspace, BytesIO(), "-")
+    log(workspace, limit=5)
+    records(workspace, limit=5)
     assert not trap.marker.exists(), trap.marker.read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.trust.app.folder import folder_desk
+from custody.trust.app.folder import folder_workspace
 from custody.trust.app.verify import trust_verify
 from custody.trust_lineage import ChangeComplexity, DecisionType, TrustLineageManager, TrustTier, UnknownAgent
 
@@ -248,7 +248,7 @@ def test_processes_that_record_at_once_lose_nothing(tmp_path: Path, processes: i
     assert [process.wait() for process in running] == [0] * processes
     manager = TrustLineageManager(tmp_path / "store")
     assert manager.get_agent_profile("robot").total_decisions == processes * each
-    report = trust_verify(folder_desk(tmp_path / "store"))
+    report = trust_verify(folder_workspace(tmp_path / "store"))
     assert (report.outcome, report.decisions, report.agents) == ("fine", processes * each, 1)
 
 

@@ -71,33 +71,39 @@ def command(
       custody export git-ai -o notes
       custody export | zstd > evidence.jsonl.zst
     """
-    desk = open_workspace(ctx)
+    workspace = open_workspace(ctx)
     what = spans.pop("what")
     if what == GIT_AI:
-        return _git_ai(desk, output, agent_trace, notes, has_spans=any(spans.values()), as_json=as_json)
+        return _git_ai(workspace, output, agent_trace, notes, has_spans=any(spans.values()), as_json=as_json)
     if notes is not None:
         raise InputError("--notes goes with git-ai", hint="custody export git-ai --notes")
     if what == OTLP:
-        return _otlp(desk, output, agent_trace, _make_span_request(**spans), as_json=as_json)
+        return _otlp(workspace, output, agent_trace, _make_span_request(**spans), as_json=as_json)
     if any(spans.values()):
         raise InputError("--session, --execution, --all and --protobuf go with otlp", hint="custody export otlp ...")
     if agent_trace is not None:
         if output is not None:
             raise InputError("--agent-trace and --output are two exports", hint="give one of them")
-        traces = export_agent_trace(desk, Path(agent_trace)).report
+        traces = export_agent_trace(workspace, Path(agent_trace)).report
         left = f"; {traces.left_out:,} edit(s) left out, of which no lines are known" if traces.left_out else ""
         return answer(traces, f"wrote {traces.records:,} trace(s) to '{traces.path}'{left}", as_json=as_json)
     if output is None or output == "-":
         if as_json:
             raise InputError("--json prints a report, so the export needs a file", hint="add --output FILE")
-        export(desk, sys.stdout.buffer, "-")
+        export(workspace, sys.stdout.buffer, "-")
         return 0
-    report = export_to(desk, Path(output))
+    report = export_to(workspace, Path(output))
     return answer(report, _render_export(report), as_json=as_json)
 
 
 def _git_ai(
-    desk: Workspace, folder: str | None, agent_trace: str | None, ref: str | None, *, has_spans: bool, as_json: bool
+    workspace: Workspace,
+    folder: str | None,
+    agent_trace: str | None,
+    ref: str | None,
+    *,
+    has_spans: bool,
+    as_json: bool,
 ) -> int:
     if agent_trace is not None or has_spans:
         raise InputError("git-ai takes --output or --notes, nothing else", hint="custody export git-ai -o FOLDER")
@@ -105,7 +111,7 @@ def _git_ai(
         raise InputError("notes need a place", hint="custody export git-ai -o FOLDER, or --notes REF")
     from custody.attribution.app.export_git_ai import export_gitai, export_gitai_notes
 
-    report = export_gitai_notes(desk, ref) if ref is not None else export_gitai(desk, Path(str(folder)))
+    report = export_gitai_notes(workspace, ref) if ref is not None else export_gitai(workspace, Path(str(folder)))
     return answer(report, _render_note_export(report), as_json=as_json)
 
 
@@ -135,16 +141,16 @@ def _make_span_request(
 
 
 def _otlp(
-    desk: Workspace, output: str | None, agent_trace: str | None, wanted: SpanExportRequest, *, as_json: bool
+    workspace: Workspace, output: str | None, agent_trace: str | None, wanted: SpanExportRequest, *, as_json: bool
 ) -> int:
     if agent_trace is not None:
         raise InputError("--agent-trace and otlp are two exports", hint="give one of them")
     if output is None or output == "-":
         if as_json:
             raise InputError("--json prints a report, so the export needs a file", hint="add --output FILE")
-        export_otlp(desk, sys.stdout.buffer, "-", wanted)
+        export_otlp(workspace, sys.stdout.buffer, "-", wanted)
         return 0
-    report = export_otlp_to(desk, Path(output), wanted)
+    report = export_otlp_to(workspace, Path(output), wanted)
     open_ended = f", {report.without_end:,} without an end" if report.without_end else ""
     what = f"{report.spans:,} span(s) of {report.executions:,} execution(s){open_ended}"
     return answer(report, f"wrote {what} to '{report.path}' ({report.bytes:,} bytes)", as_json=as_json)

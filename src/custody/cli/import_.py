@@ -72,19 +72,19 @@ def command(
       custody import otlp traces-*.jsonl
       custody import git-ai
     """
-    desk = open_workspace(ctx)
+    workspace = open_workspace(ctx)
     if ref is not None and not (paths and str(paths[0]) in TOOLS):
         raise InputError("--ref goes with git-ai and entire", hint="custody import git-ai --ref refs/notes/ai")
     if not paths and transcripts is None and not texts:
-        found = import_agents(desk)
+        found = import_agents(workspace)
         return answer(found, _render_agent_import(found), as_json=as_json)
     if paths and str(paths[0]) in TOOLS:
-        return _claims(desk, paths, transcripts or None, ref, texts=texts, as_json=as_json)
-    return _dispatch_import(desk, paths, transcripts, texts=texts, as_json=as_json)
+        return _claims(workspace, paths, transcripts or None, ref, texts=texts, as_json=as_json)
+    return _dispatch_import(workspace, paths, transcripts, texts=texts, as_json=as_json)
 
 
 def _dispatch_import(
-    desk: Workspace, paths: tuple[Path, ...], transcripts: Path | None, *, texts: bool, as_json: bool
+    workspace: Workspace, paths: tuple[Path, ...], transcripts: Path | None, *, texts: bool, as_json: bool
 ) -> int:
     """What is named by a path, or the sessions of the agent that is named."""
     files = paths[1:] if paths and str(paths[0]) == OTLP else ()
@@ -97,19 +97,19 @@ def _dispatch_import(
             "--transcripts goes with the name of an agent", hint="custody import claude-code --transcripts DIR"
         )
     if what is ImportKind.EXPORT:
-        report = import_export(desk, path)
+        report = import_export(workspace, path)
         return answer(report, _render_export_import(report), as_json=as_json)
     if what is ImportKind.EVENTS:
-        events = import_events(desk, path)
+        events = import_events(workspace, path)
         return answer(events, _render_event_import(events), as_json=as_json)
     if what is ImportKind.TRACES:
-        traces = import_traces(desk, path).report
+        traces = import_traces(workspace, path).report
         return answer(traces, _render_trace_import(traces), as_json=as_json)
     if what is ImportKind.OTLP:
-        spans = import_otlp(desk, files or (path,), texts=texts)
+        spans = import_otlp(workspace, files or (path,), texts=texts)
         return answer(spans, _render_span_import(spans), as_json=as_json)
     assert reader is not None, "transcripts come with their reader"
-    read = import_transcripts(desk, reader, transcripts if what is ImportKind.AGENT else path)
+    read = import_transcripts(workspace, reader, transcripts if what is ImportKind.AGENT else path)
     if what is ImportKind.TRANSCRIPTS and not read.files:
         # An agent that left nothing is an answer; a folder that holds nothing to import was probably the wrong one.
         raise InputError(f"'{path}' holds no transcripts", hint="name a transcript, or a folder that holds some")
@@ -117,7 +117,13 @@ def _dispatch_import(
 
 
 def _claims(
-    desk: Workspace, paths: tuple[Path, ...], transcripts: Path | None, ref: str | None, *, texts: bool, as_json: bool
+    workspace: Workspace,
+    paths: tuple[Path, ...],
+    transcripts: Path | None,
+    ref: str | None,
+    *,
+    texts: bool,
+    as_json: bool,
 ) -> int:
     """What another attribution tool claims."""
     if texts or transcripts is not None or len(paths) > 2:
@@ -128,11 +134,11 @@ def _claims(
     if TOOLS[str(paths[0])] is ImportKind.GIT_AI:
         from custody.intake.import_git_ai import import_gitai
 
-        notes = import_gitai(desk, place, ref)
+        notes = import_gitai(workspace, place, ref)
         return answer(notes, _render_note_import(notes), as_json=as_json)
     from custody.intake.import_entire import import_entire
 
-    checkpoints = import_entire(desk, place, ref)
+    checkpoints = import_entire(workspace, place, ref)
     return answer(checkpoints, _render_checkpoint_import(checkpoints), as_json=as_json)
 
 

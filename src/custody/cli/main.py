@@ -177,11 +177,11 @@ def cli(ctx: click.Context, folder: str, database: str | None, project: str | No
     ctx.meta["custody.remotes"] = _open_remote
 
 
-def _open_remote(desk: "Workspace", name: str | None) -> "Workspace":
+def _open_remote(workspace: "Workspace", name: str | None) -> "Workspace":
     from custody.share.remote_cache import cached
     from custody.share.sync import the_service
 
-    return cached(desk, the_service(name))
+    return cached(workspace, the_service(name))
 
 
 def main() -> NoReturn:

@@ -59,12 +59,12 @@ def command(
       custody verify --verdict verdict.json
       custody verify --verdict verdict.json --key ci.pub
     """
-    desk = open_workspace(ctx)
+    workspace = open_workspace(ctx)
     if verdict is not None:
-        return _verdict(desk, (verdict, description, allowed_signers, key), as_json=as_json)
+        return _verdict(workspace, (verdict, description, allowed_signers, key), as_json=as_json)
     if description is not None or allowed_signers is not None or key is not None:
         raise InputError("there is no verdict to check", hint="give it with --verdict FILE")
-    report = verify(desk)
+    report = verify(workspace)
     return answer(report, _render_verification(report), as_json=as_json)
 
 
@@ -87,7 +87,7 @@ def _render_verification(report: VerifyReport) -> str:
 
 
 def _verdict(
-    desk: Workspace,
+    workspace: Workspace,
     files: tuple[BinaryIO, BinaryIO | None, BinaryIO | None, BinaryIO | None],
     *,
     as_json: bool,
@@ -102,7 +102,7 @@ def _verdict(
         key=None if key is None else _read(key, KEYS_BYTES_MAX),
     )
     try:
-        report = verify_verdict(desk, relied)
+        report = verify_verdict(workspace, relied)
     except InputError as error:
         raise InputError(f"'{verdict.name}': {error.message}", hint=error.hint) from error
     return answer(report, "\n".join(_render_verdict_check(report)), as_json=as_json)

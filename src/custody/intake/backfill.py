@@ -21,14 +21,14 @@ LINES_LOOKED_AT_MAX = 200
 """Of a transcript, to find its session."""
 
 
-def back_fill(desk: Workspace, agent: str, known: set[tuple[str, str]]) -> BackFill | None:
+def back_fill(workspace: Workspace, agent: str, known: set[tuple[str, str]]) -> BackFill | None:
     """What ``custody import`` would find of this repository; None for an agent without transcripts that we read."""
     reader = TRANSCRIPT_READERS.get(agent)
     if reader is None:
         return None
     looking = _BackfillScan(reader, known)
     try:
-        files = reader.of_trees(reader.home(os.environ), work_trees(desk.repository))
+        files = reader.of_trees(reader.home(os.environ), work_trees(workspace.repository))
     except (OSError, CustodyError) as error:
         why = error.message if isinstance(error, CustodyError) else error.strerror or str(error)
         return BackFill(transcripts=0, new_sessions=0, looked_at=0, trouble=why)

@@ -7,13 +7,13 @@ from custody.intake.import_transcripts import import_transcripts
 from custody.workspace.workspace import Workspace
 
 
-def import_agents(desk: Workspace) -> ImportAgentsReport:
+def import_agents(workspace: Workspace) -> ImportAgentsReport:
     """What each agent whose sessions we can read left here; one that cannot be looked at is named."""
     read: list[ImportTranscriptsReport] = []
     trouble: dict[str, str] = {}
     for agent, reader in TRANSCRIPT_READERS.items():
         try:
-            read.append(import_transcripts(desk, reader, None))
+            read.append(import_transcripts(workspace, reader, None))
         except InputError as error:
             trouble[agent] = error.message
     return ImportAgentsReport(

@@ -91,19 +91,19 @@ class _EntireImport:
         )
 
 
-def import_entire(desk: Workspace, place: Path | None = None, ref: str | None = None) -> ImportEntireReport:
+def import_entire(workspace: Workspace, place: Path | None = None, ref: str | None = None) -> ImportEntireReport:
     """Keep what Entire's checkpoints hold: of this repository, or of the one at ``place``."""
     if place is not None and not place.exists():
         raise InputError(f"there is no '{place}'", hint="name a repository that has checkpoints")
-    done = _EntireImport(str(place or desk.folder))
-    repository = desk.repository if place is None else discover(place)
+    done = _EntireImport(str(place or workspace.folder))
+    repository = workspace.repository if place is None else discover(place)
     with repository.objects(TRANSCRIPT_BYTES_MAX) as objects, tempfile.TemporaryDirectory() as name:
-        laid_out = _LayingOut(desk, objects, Path(name), done, LAID_OUT_BYTES_MAX)
+        laid_out = _LayingOut(workspace, objects, Path(name), done, LAID_OUT_BYTES_MAX)
         laid_out.all(_in_refs(repository, ref, done))
         for reader in laid_out.readers():
-            report = import_transcripts(desk, reader, Path(name), laid_out.files[reader.agent])
+            report = import_transcripts(workspace, reader, Path(name), laid_out.files[reader.agent])
             done.transcripts.append(laid_out.named(report))
-    _link(desk, done)
+    _link(workspace, done)
     return done.report
 
 
@@ -151,7 +151,7 @@ def _refs(repository: Repository, ref: str | None) -> Iterator[tuple[str, str]]:
 class _LayingOut:
     """Transcripts on their way into a private folder."""
 
-    desk: Workspace
+    workspace: Workspace
     objects: ObjectReader[Object]
     place: Path
     done: _EntireImport
@@ -170,10 +170,10 @@ class _LayingOut:
             if session is not None:
                 self.done.copies.append(_Copy(folder, session))
                 by_session.setdefault(session.id, []).append(self.done.copies[-1])
-        self.desk.progress.start("reading checkpoints", len(by_session))
+        self.workspace.progress.start("reading checkpoints", len(by_session))
         for copies in by_session.values():
             self._of_session(sorted(copies, key=lambda copy: (copy.session.at or "", copy.folder.place)))
-            self.desk.progress.step(1)
+            self.workspace.progress.step(1)
 
     def _session(self, folder: Folder) -> CheckpointSession | None:
         if folder.metadata is None:
@@ -294,15 +294,15 @@ def _kept_as(reader: TranscriptReader, file: Path) -> str | None:
 # --- which commits they led to ----------------------------------------------------------------------------------------
 
 
-def _link(desk: Workspace, done: _EntireImport) -> None:
+def _link(workspace: Workspace, done: _EntireImport) -> None:
     """Link sessions with the commits whose messages name their checkpoints."""
     by_checkpoint: dict[str, list[_Copy]] = {}
     for copy in done.copies:
         by_checkpoint.setdefault(copy.folder.checkpoint, []).append(copy)
     if not by_checkpoint:
         return
-    with desk.writing() as store:
-        links = _links(desk, by_checkpoint, done)
+    with workspace.writing() as store:
+        links = _links(workspace, by_checkpoint, done)
         while batch := list(islice(links, BATCH)):
             appended = store.append(batch)
             done.links += len(appended.made)
@@ -310,8 +310,8 @@ def _link(desk: Workspace, done: _EntireImport) -> None:
         store.catch_up()
 
 
-def _links(desk: Workspace, by_checkpoint: dict[str, list[_Copy]], done: _EntireImport) -> Iterator[Arrival]:
-    with desk.repository.log(desk.repository.tips()) as commits:
+def _links(workspace: Workspace, by_checkpoint: dict[str, list[_Copy]], done: _EntireImport) -> Iterator[Arrival]:
+    with workspace.repository.log(workspace.repository.tips()) as commits:
         for commit in commits:
             named = trailers(commit.message.decode("utf-8", "replace"))
             done.commits += bool(named)

@@ -23,11 +23,11 @@ PROBLEMS_MAX = 1000
 KINDS = frozenset(str(event.__struct_config__.tag) for event in GENERIC)
 
 
-def import_events(desk: Workspace, path: Path) -> ImportEventsReport:
+def import_events(workspace: Workspace, path: Path) -> ImportEventsReport:
     """Append every event of the file that is new; a line that is no event is named, and the rest is used."""
-    reading = _EventFile(desk, path)
-    with desk.writing() as store:
-        desk.progress.start("importing", None)
+    reading = _EventFile(workspace, path)
+    with workspace.writing() as store:
+        workspace.progress.start("importing", None)
         for batch in reading.batches():
             reading.keep(store, batch)
     return ImportEventsReport(
@@ -44,7 +44,7 @@ def import_events(desk: Workspace, path: Path) -> ImportEventsReport:
 class _EventFile:
     """A file of events, as far as it was read."""
 
-    desk: Workspace
+    workspace: Workspace
     path: Path
     lines: int = 0
     new: int = 0
@@ -77,7 +77,7 @@ class _EventFile:
         done = store.append(batch)
         self.new += len(done.made)
         self.known += len(done.known)
-        self.desk.progress.step(len(batch))
+        self.workspace.progress.step(len(batch))
 
     def _arrival(self, line: FileLine) -> Arrival:
         if line.size > len(line.data) + line.whole:
@@ -88,7 +88,7 @@ class _EventFile:
         if value.get("kind") not in KINDS:
             raise InputError(f"'{str(value.get('kind'))[:80]}' is no kind of generic event")
         event_id = EventId(f"import-{hashlib.sha256(line.data).hexdigest()[:32]}")
-        return arrival_from(event_id, redact_event_payload(value, lambda: key_of(str(self.desk.home))))
+        return arrival_from(event_id, redact_event_payload(value, lambda: key_of(str(self.workspace.home))))
 
     def _problem(self, line: FileLine, what: str) -> None:
         self.problem_count += 1

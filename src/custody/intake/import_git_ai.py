@@ -96,14 +96,14 @@ class _GitAiImport:
         )
 
 
-def import_gitai(desk: Workspace, place: Path | None = None, ref: str | None = None) -> ImportGitAiReport:
+def import_gitai(workspace: Workspace, place: Path | None = None, ref: str | None = None) -> ImportGitAiReport:
     """Keep what git-ai's notes claim: of this repository, of the one at ``place``, or of a folder of notes there."""
-    done = _GitAiImport(str(place or desk.folder))
-    notes = _notes(desk, place, ref, done)
-    with desk.writing() as store, desk.repository.objects() as objects:
-        claims = _Claims(desk, objects, _authors(note for _, note in notes), done)
+    done = _GitAiImport(str(place or workspace.folder))
+    notes = _notes(workspace, place, ref, done)
+    with workspace.writing() as store, workspace.repository.objects() as objects:
+        claims = _Claims(workspace, objects, _authors(note for _, note in notes), done)
         here = claims.times({found.commit for found, _ in notes})
-        desk.progress.start("importing notes", len(notes))
+        workspace.progress.start("importing notes", len(notes))
         arrivals = claims.arrivals(notes, here)
         while batch := list(islice(arrivals, BATCH)):
             appended = store.append(batch)
@@ -116,7 +116,9 @@ def import_gitai(desk: Workspace, place: Path | None = None, ref: str | None = N
 # --- where notes are --------------------------------------------------------------------------------------------------
 
 
-def _notes(desk: Workspace, place: Path | None, ref: str | None, done: _GitAiImport) -> list[tuple[NoteRef, GitAiNote]]:
+def _notes(
+    workspace: Workspace, place: Path | None, ref: str | None, done: _GitAiImport
+) -> list[tuple[NoteRef, GitAiNote]]:
     """Every note that can be read."""
     if place is not None and not place.exists():
         raise InputError(f"there is no '{place}'", hint="name a repository, or a folder of notes")
@@ -125,12 +127,12 @@ def _notes(desk: Workspace, place: Path | None, ref: str | None, done: _GitAiImp
         return []  # an export that had nothing to tell
     if files := sorted(file for file in inside or () if _COMMIT.fullmatch(file.name)):
         return list(_parsed(((note_ref, _file(note_ref)) for note_ref in _in_folder(files)), done))
-    repository = desk.repository if place is None else discover(place)
+    repository = workspace.repository if place is None else discover(place)
     with repository.objects(NOTE_BYTES_MAX) as objects:
         note_refs = list(_in_refs(repository, ref, done))
-        desk.progress.start("reading notes", len(note_refs))
+        workspace.progress.start("reading notes", len(note_refs))
         blobs = objects.read_all(str(note_ref.at) for note_ref in note_refs)
-        return list(_parsed(zip(note_refs, blobs, strict=True), done, desk))
+        return list(_parsed(zip(note_refs, blobs, strict=True), done, workspace))
 
 
 def _in_folder(files: Iterable[Path]) -> Iterator[NoteRef]:
@@ -189,12 +191,12 @@ def _in_ref(repository: Repository, name: str, target: str, done: _GitAiImport) 
 
 
 def _parsed(
-    note_blobs: Iterable[tuple[NoteRef, Object | NoObject]], done: _GitAiImport, desk: Workspace | None = None
+    note_blobs: Iterable[tuple[NoteRef, Object | NoObject]], done: _GitAiImport, workspace: Workspace | None = None
 ) -> Iterator[tuple[NoteRef, GitAiNote]]:
     for note_ref, blob in note_blobs:
         done.count["notes"] += 1
-        if desk is not None:
-            desk.progress.step(1)
+        if workspace is not None:
+            workspace.progress.step(1)
         try:
             if isinstance(blob, NoObject):
                 raise InputError(f"its text is {blob.reason}")
@@ -225,7 +227,7 @@ def _authors(notes: Iterable[GitAiNote]) -> dict[str, NoteAuthor]:
 class _Claims:
     """From notes to records."""
 
-    desk: Workspace
+    workspace: Workspace
     objects: ObjectReader[Object]
     authors: Mapping[str, NoteAuthor]
     done: _GitAiImport
@@ -243,9 +245,9 @@ class _Claims:
 
     def arrivals(self, notes: Iterable[tuple[NoteRef, GitAiNote]], here: Mapping[CommitSha, str]) -> Iterator[Arrival]:
         """The records of every note whose commit is here."""
-        key = redaction_key(self.desk)
+        key = redaction_key(self.workspace)
         for found, note in notes:
-            self.desk.progress.step(1)
+            self.workspace.progress.step(1)
             if found.commit not in here:
                 self.done.count["gone"] += 1
                 continue
@@ -287,7 +289,7 @@ class _Claims:
         """Which of these files a commit has all the same: a partial clone has not their texts."""
         try:
             return (
-                {entry.path for entry in self.desk.repository.tree(commit, paths) if entry.kind == "blob"}
+                {entry.path for entry in self.workspace.repository.tree(commit, paths) if entry.kind == "blob"}
                 if paths
                 else set()
             )

@@ -74,23 +74,23 @@ class TraceImport:
         )
 
 
-def import_traces(desk: Workspace, path: Path) -> TraceImport:
+def import_traces(workspace: Workspace, path: Path) -> TraceImport:
     """Keep the traces and commit links of a file, or of every such file in a folder."""
     done = TraceImport(str(path))
     files = _files(path)
-    with desk.writing() as store:
-        desk.progress.start("importing", None)
+    with workspace.writing() as store:
+        workspace.progress.start("importing", None)
         for file in files:
-            _import(desk, store, _values(file, done), done)
+            _import(workspace, store, _values(file, done), done)
     return done
 
 
 @contextmanager
-def reading_with_traces(desk: Workspace) -> Iterator[Store]:
+def reading_with_traces(workspace: Workspace) -> Iterator[Store]:
     """A store that also shows what the repository's ``.agent-trace`` says: kept if it can be, else in memory."""
-    with desk.reading() as store:
-        news = _News.of(desk, store)
-        shown = _keep(desk, store, news)
+    with workspace.reading() as store:
+        news = _News.of(workspace, store)
+        shown = _keep(workspace, store, news)
         try:
             yield shown
         finally:
@@ -98,7 +98,7 @@ def reading_with_traces(desk: Workspace) -> Iterator[Store]:
                 shown.close()
 
 
-def _keep(desk: Workspace, store: Store, news: "_News") -> Store:
+def _keep(workspace: Workspace, store: Store, news: "_News") -> Store:
     """The store with the news in it, or a private copy of it where it cannot be written."""
     if not news.seen:
         return store
@@ -108,13 +108,13 @@ def _keep(desk: Workspace, store: Store, news: "_News") -> Store:
     try:
         _append(store, news.arrivals, own=True)
     except StoreUnwritable as error:
-        desk.talk(f"{error.message}; the traces in '{FOLDER}' are read without being kept")
-        copy = desk.private_copy(store)
+        workspace.talk(f"{error.message}; the traces in '{FOLDER}' are read without being kept")
+        copy = workspace.private_copy(store)
         if copy is None:
             return store
         _append(copy, news.arrivals, own=False)
         return copy
-    news.remember(desk, store)
+    news.remember(workspace, store)
     return store
 
 
@@ -136,12 +136,12 @@ class _News:
     seen: dict[str, list[Any]]
 
     @classmethod
-    def of(cls, desk: Workspace, store: Store) -> "_News":
+    def of(cls, workspace: Workspace, store: Store) -> "_News":
         """Look at the files' sizes and times first: what has not changed is not read."""
-        work_tree = None if desk.home is None else desk.repository.work_tree
+        work_tree = None if workspace.home is None else workspace.repository.work_tree
         if work_tree is None or not (work_tree / FOLDER).is_dir():
             return cls((), {})
-        before = {} if store.is_temporary() else _read_file_memory(desk, store)
+        before = {} if store.is_temporary() else _read_file_memory(workspace, store)
         done, seen = TraceImport(FOLDER), dict[str, list[Any]]()
         arrivals: list[Arrival] = []
         for name in NAMES:
@@ -149,31 +149,31 @@ class _News:
             old = before.get(str(work_tree / FOLDER / name), [])
             if stamp is None or old[:2] == stamp:
                 continue
-            data = _content(desk, f"{FOLDER}/{name}")
+            data = _content(workspace, f"{FOLDER}/{name}")
             fresh, skipped_lines = _tail(data, old)
-            arrivals += _arrivals(desk, _lines(fresh, f"{FOLDER}/{name}", done, after=skipped_lines), done)
+            arrivals += _arrivals(workspace, _lines(fresh, f"{FOLDER}/{name}", done, after=skipped_lines), done)
             seen[str(work_tree / FOLDER / name)] = [*stamp, len(data), sha256(data).hexdigest()]
-        _tell(desk, done)
+        _tell(workspace, done)
         return cls(tuple(arrivals), seen)
 
-    def remember(self, desk: Workspace, store: Store) -> None:
+    def remember(self, workspace: Workspace, store: Store) -> None:
         """Keep what the files were like, so that the next look is cheap; without it everything is read again."""
-        if desk.home is None:
+        if workspace.home is None:
             return
-        seen = {"store": store.own(), "files": {**_read_file_memory(desk, store), **self.seen}}
-        aside = desk.home / f".{SEEN}.{desk.token()}"
+        seen = {"store": store.own(), "files": {**_read_file_memory(workspace, store), **self.seen}}
+        aside = workspace.home / f".{SEEN}.{workspace.token()}"
         try:
             aside.write_text(json.dumps(seen), encoding="utf-8")
-            aside.replace(desk.home / SEEN)
+            aside.replace(workspace.home / SEEN)
         except OSError as error:
             aside.unlink(missing_ok=True)
-            desk.talk(f"cannot remember which traces were read: {error.strerror}")
+            workspace.talk(f"cannot remember which traces were read: {error.strerror}")
 
 
-def _read_file_memory(desk: Workspace, store: Store) -> dict[str, list[Any]]:
+def _read_file_memory(workspace: Workspace, store: Store) -> dict[str, list[Any]]:
     """What was remembered of files under this very store; nothing when it is another one or cannot be read."""
     try:
-        value = json.loads((desk.home / SEEN).read_bytes()) if desk.home is not None else {}
+        value = json.loads((workspace.home / SEEN).read_bytes()) if workspace.home is not None else {}
     except (OSError, ValueError):
         return {}  # never written, or damaged: the files are read again, and their lines are known
     if not isinstance(value, dict) or value.get("store") != store.own() or not isinstance(value.get("files"), dict):
@@ -198,19 +198,19 @@ def _tail(data: bytes, old: list[Any]) -> tuple[bytes, int]:
     return data, 0
 
 
-def _content(desk: Workspace, name: str) -> bytes:
-    file = desk.repository.work_file(RepoPath.of(name), FILE_BYTES_MAX)
+def _content(workspace: Workspace, name: str) -> bytes:
+    file = workspace.repository.work_file(RepoPath.of(name), FILE_BYTES_MAX)
     if isinstance(file, WorkFile):
         return file.content
-    desk.talk(f"'{name}' {file.reason}; its traces are not used")
+    workspace.talk(f"'{name}' {file.reason}; its traces are not used")
     return b""
 
 
-def _tell(desk: Workspace, done: TraceImport) -> None:
+def _tell(workspace: Workspace, done: TraceImport) -> None:
     if done.skipped:
         first = "; ".join(f"line {trace.line} of '{trace.file}': {trace.why}" for trace in done.skipped[:_NAMED_MAX])
         more = ", …" if len(done.skipped) > _NAMED_MAX else ""
-        desk.talk(f"{len(done.skipped)} line(s) of traces could not be used: {first}{more}")
+        workspace.talk(f"{len(done.skipped)} line(s) of traces could not be used: {first}{more}")
 
 
 # --- files that were named --------------------------------------------------------------------------------------------
@@ -286,23 +286,27 @@ def _parsed(lines: Iterable[bytes], name: str, done: TraceImport, after: int = 0
 # --- from values to records -------------------------------------------------------------------------------------------
 
 
-def _import(desk: Workspace, store: Store, values: Iterator[_Value], done: TraceImport) -> None:
-    arrivals = _arrivals(desk, values, done)
+def _import(workspace: Workspace, store: Store, values: Iterator[_Value], done: TraceImport) -> None:
+    arrivals = _arrivals(workspace, values, done)
     while batch := list(islice(arrivals, BATCH)):
         appended = store.append(batch)
         done.known += len(appended.known)
         done.traces += sum(record.entry.kind == "trace" for record in appended.made)
         done.links += sum(record.entry.kind == "trace_link" for record in appended.made)
-        desk.progress.step(len(batch))
+        workspace.progress.step(len(batch))
     store.catch_up()
 
 
-def _arrivals(desk: Workspace, values: Iterator[_Value], done: TraceImport) -> Iterator[Arrival]:
-    worktree = None if desk.home is None or desk.repository.work_tree is None else str(desk.repository.work_tree)
-    key = redaction_key(desk)
+def _arrivals(workspace: Workspace, values: Iterator[_Value], done: TraceImport) -> Iterator[Arrival]:
+    worktree = (
+        None
+        if workspace.home is None or workspace.repository.work_tree is None
+        else str(workspace.repository.work_tree)
+    )
+    key = redaction_key(workspace)
     for value in values:
         try:
-            yield trace_arrival(event_of(value.value, worktree=worktree, now=text_from(desk.now_ns())), key)
+            yield trace_arrival(event_of(value.value, worktree=worktree, now=text_from(workspace.now_ns())), key)
         except InputError as error:
             done.skipped.append(SkippedTrace(value.file, value.line, error.message))
 
@@ -314,13 +318,13 @@ def trace_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
     return arrival_from(name, redact_event_payload(event, key))
 
 
-def redaction_key(desk: Workspace) -> Callable[[], bytes]:
+def redaction_key(workspace: Workspace) -> Callable[[], bytes]:
     """The machine's own key; where none can be kept, one that is forgotten."""
 
     def key() -> bytes:
         try:
-            return key_of(str(desk.home)) if desk.home is not None else desk.token().encode()
+            return key_of(str(workspace.home)) if workspace.home is not None else workspace.token().encode()
         except OSError:
-            return desk.token().encode()  # a home that cannot be written: then these records are not kept either
+            return workspace.token().encode()  # a home that cannot be written: then these records are not kept either
 
     return key

@@ -47,13 +47,13 @@ BY_PLACE = "line-"
 
 
 def import_transcripts(
-    desk: Workspace, reader: TranscriptReader, place: Path | None, files: list[Path] | None = None
+    workspace: Workspace, reader: TranscriptReader, place: Path | None, files: list[Path] | None = None
 ) -> ImportTranscriptsReport:
     """Import the transcripts at ``place``, or those that the agent keeps of this repository's work trees.
 
     Of ``files`` the caller knows that they are this agent's, whatever their names are.
     """
-    trees = work_trees(desk.repository)
+    trees = work_trees(workspace.repository)
     if isinstance(reader, NeedsTrees):
         reader = reader.in_trees(trees)
     home = reader.home(os.environ)
@@ -64,9 +64,9 @@ def import_transcripts(
         raise InputError(f"cannot look into '{error.filename}': {error.strerror}") from error
     if place is not None and not place.exists():
         raise InputError(f"there is no '{place}'", hint="name a transcript, or a folder that holds some")
-    paths = Paths(trees, lambda: paths_of_history(desk.repository))
-    with desk.writing() as store:
-        importing = _TranscriptImport(desk, reader, store, paths)
+    paths = Paths(trees, lambda: paths_of_history(workspace.repository))
+    with workspace.writing() as store:
+        importing = _TranscriptImport(workspace, reader, store, paths)
         importing.all(files)
     return importing.report(str(home if place is None else place))
 
@@ -75,7 +75,7 @@ def import_transcripts(
 class _TranscriptImport:
     """An import under way: what waits to be written, and what the report will say."""
 
-    desk: Workspace
+    workspace: Workspace
     reader: TranscriptReader
     store: Store
     paths: Paths
@@ -99,12 +99,12 @@ class _TranscriptImport:
     def all(self, files: list[Path]) -> None:
         """Look for subagents in all files first, since what started one may stand in a later file; then read them."""
         sizes = {file: _size(file) for file in files}
-        self.desk.progress.start("looking for subagents", sum(sizes.values()))
+        self.workspace.progress.start("looking for subagents", sum(sizes.values()))
         for file in files:
             for started in self._started(file):
                 self.starts.setdefault((started.session, started.subagent), started.call)
-            self.desk.progress.step(sizes[file])
-        self.desk.progress.start("importing transcripts", sum(sizes.values()))
+            self.workspace.progress.step(sizes[file])
+        self.workspace.progress.start("importing transcripts", sum(sizes.values()))
         for file in files:
             self._file(file)
         self._write()
@@ -123,11 +123,11 @@ class _TranscriptImport:
             for line in self._lines(file):
                 done += line
                 if done > BATCH_BYTES:
-                    self.desk.progress.step(done)
+                    self.workspace.progress.step(done)
                     done = 0
         except OSError as error:
             self._problem(file, None, f"cannot be read: {error.strerror}")
-        self.desk.progress.step(done)
+        self.workspace.progress.step(done)
 
     def _lines(self, file: Path) -> Iterator[int]:
         """Take up the lines of one file; gives how many bytes each has."""
@@ -247,7 +247,7 @@ class _TranscriptImport:
             self._write()
 
     def _key(self) -> bytes:
-        return key_of(str(self.desk.home))
+        return key_of(str(self.workspace.home))
 
     def _write(self) -> None:
         if self.batch:
@@ -259,7 +259,7 @@ class _TranscriptImport:
     def _resolved(self, sha: str) -> str | None:
         """The whole id of a commit that a transcript abbreviates; None where it is not here, or not one alone."""
         if sha not in self.commits:
-            (info,) = self.desk.repository.look_up([sha])
+            (info,) = self.workspace.repository.look_up([sha])
             self.commits[sha] = info.id if isinstance(info, ObjectInfo) and info.kind == "commit" else None
         return self.commits[sha]
 

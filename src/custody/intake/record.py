@@ -15,13 +15,13 @@ SILENCE_SECONDS_MAX = 30.0
 """Longer than a hook waits: what writes to us may be a program that thinks first."""
 
 
-def record_event(desk: Workspace, arguments: list[str], source: int, acknowledge: Callable[[str], None]) -> None:
+def record_event(workspace: Workspace, arguments: list[str], source: int, acknowledge: Callable[[str], None]) -> None:
     """Keep what ``source`` says and acknowledge it by its name once it is durable; what is no event is refused."""
-    if desk.home is None:
+    if workspace.home is None:
         return
     # A person at a terminal may take any time.
     given = HookInput(source, 0.0 if os.isatty(source) else SILENCE_SECONDS_MAX)
-    words, fields, home = HookArguments(arguments), given.fields(), str(desk.home)
+    words, fields, home = HookArguments(arguments), given.fields(), str(workspace.home)
     if fields is not None and "custody" in fields:
         _check(words, given, fields, home)
     name = keep(words, given, fields, home)

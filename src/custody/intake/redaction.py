@@ -25,9 +25,9 @@ def redact_event_payload(event: dict[str, Json], key: Callable[[], bytes]) -> di
     return {**made, "redacted": list(marks)} if marks else made
 
 
-def key_for(desk: Workspace) -> bytes:
-    """The key under which marks are made at ``desk``: this machine's own; one that is forgotten where none is kept."""
-    return desk.token().encode() if desk.home is None else key_of(str(desk.home))
+def key_for(workspace: Workspace) -> bytes:
+    """Return the key for the marks of redacted texts: this machine's own, or a temporary key where none is stored."""
+    return workspace.token().encode() if workspace.home is None else key_of(str(workspace.home))
 
 
 def _bytes(event: dict[str, Json]) -> bytes:

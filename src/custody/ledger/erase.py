@@ -18,9 +18,9 @@ from custody.workspace.workspace import Workspace
 _DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{8,64})", re.ASCII)
 
 
-def erase(desk: Workspace, targets: Sequence[str], *, who: str | None, why: str) -> EraseReport:
+def erase(workspace: Workspace, targets: Sequence[str], *, who: str | None, why: str) -> EraseReport:
     """Erase the bodies that ``targets`` name: a digest erases that text, a record erases all that it says."""
-    with desk.writing() as store:
+    with workspace.writing() as store:
         digests = list(dict.fromkeys(digest for target in targets for digest in _digests(store, target)))
         done = store.erase(digests, who=who or user(), why=why)
     return EraseReport(
@@ -28,9 +28,9 @@ def erase(desk: Workspace, targets: Sequence[str], *, who: str | None, why: str)
     )
 
 
-def preview(desk: Workspace, targets: Sequence[str]) -> list[str]:
+def preview(workspace: Workspace, targets: Sequence[str]) -> list[str]:
     """What erasing ``targets`` would take away, one sentence each."""
-    with desk.reading() as store:
+    with workspace.reading() as store:
         return [sentence for target in targets for sentence in _sentences(store, target)]
 
 

@@ -10,22 +10,22 @@ from custody.workspace.workspace import Workspace
 FILE = "gaps"
 
 
-def gaps(desk: Workspace) -> list[RecordingGap]:
+def gaps(workspace: Workspace) -> list[RecordingGap]:
     """Every gap that may concern this repository; a ``StoreError`` where one cannot tell.
 
     What was chained counts as well as what stands in a file, so that deleting the file makes nothing better.
     """
-    counted = [line for folder in desk.gap_folders if _has_gaps(folder) for line in gaps_in(folder)]
-    found = [gap_of(line) for line in dict.fromkeys((*_chained(desk), *counted))]
-    until_ns = desk.until_ns
+    counted = [line for folder in workspace.gap_folders if _has_gaps(folder) for line in gaps_in(folder)]
+    found = [gap_of(line) for line in dict.fromkeys((*_chained(workspace), *counted))]
+    until_ns = workspace.until_ns
     return [gap for gap in found if until_ns is None or gap.at_ns is None or gap.at_ns <= until_ns]
 
 
-def _chained(desk: Workspace) -> list[str]:
-    if not desk.exists():
+def _chained(workspace: Workspace) -> list[str]:
+    if not workspace.exists():
         return []
     try:
-        with desk.reading() as store:
+        with workspace.reading() as store:
             payloads = store.tables.payloads(store.tables.records_lost())
     except StoreError:
         return []  # what is wrong with the store is told by whoever checks it

@@ -16,34 +16,34 @@ from custody.store import DamagedStoreError, Store, split_batches
 from custody.workspace.workspace import Workspace
 
 
-def check_integrity(desk: Workspace, *, seals: bool = True) -> VerifyReport:
+def check_integrity(workspace: Workspace, *, seals: bool = True) -> VerifyReport:
     """What ``verify`` finds; sooner where the store is sealed. It is sealed again, unless nothing is to be written."""
     try:
-        with desk.reading() as store, store.reading():
-            return _checked(desk, store, seals=seals)
+        with workspace.reading() as store, store.reading():
+            return _checked(workspace, store, seals=seals)
     except DamagedStoreError:
-        return verify(desk)
+        return verify(workspace)
 
 
-def _checked(desk: Workspace, store: Store, *, seals: bool) -> VerifyReport:
+def _checked(workspace: Workspace, store: Store, *, seals: bool) -> VerifyReport:
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     since = store.sealed_positions()
-    if since is not None and not any(_damage_since(desk, store, heads, since)):
+    if since is not None and not any(_damage_since(workspace, store, heads, since)):
         report = _fine(store, heads)
     else:
-        report = verify_store(desk, store)
+        report = verify_store(workspace, store)
     if seals and not report.findings:
         store.seal({head.store: int(head.seq) for head in heads})
     return report
 
 
 def _damage_since(
-    desk: Workspace, store: Store, heads: list[ChainTip], since: Mapping[StoreId, int]
+    workspace: Workspace, store: Store, heads: list[ChainTip], since: Mapping[StoreId, int]
 ) -> Iterator[Damage]:
     """What can have come since everything was verified; that nothing else did is what the seal says."""
     yield from head_damage(store, heads)
     yield from fork_damage(store)
-    yield from spool_damage(desk)
+    yield from spool_damage(workspace)
     for gone in since.keys() - {head.store for head in heads}:
         yield Damage(DamageCode.CHAIN_CUT, f"chain {gone} is gone")
     for head in heads:

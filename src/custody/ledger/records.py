@@ -17,16 +17,16 @@ WITHHELD = "$withheld"
 """Stands around what is known of a record whose texts stayed with the store that shared it."""
 
 
-def records(desk: Workspace, *, limit: int, kind: str | None = None) -> RecordsReport:
+def records(workspace: Workspace, *, limit: int, kind: str | None = None) -> RecordsReport:
     """The newest ``limit`` records of every chain by the time they claim, perhaps only of one kind."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         newest = store.tables.newest(limit, kind)
         return RecordsReport(records=_summarize_records(newest, store.own()), total=store.tables.record_count())
 
 
-def show(desk: Workspace, target: str) -> ShowReport:
+def show(workspace: Workspace, target: str) -> ShowReport:
     """What the named records say; an erased one says nothing."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         found = find_records(store, target)
         if not found:
             raise InputError(f"no record is named '{target}'", hint=HINT)

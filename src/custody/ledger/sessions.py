@@ -56,9 +56,9 @@ class _SessionRecords:
     reads: list[SourceAccess]
 
 
-def log(desk: Workspace, *, limit: int, agent: str | None = None) -> LogReport:
+def log(workspace: Workspace, *, limit: int, agent: str | None = None) -> LogReport:
     """The sessions that were active last, newest first, perhaps of one agent only."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         agents = agent_rows(store)
         check_agent(agent, (row.agent for row in agents))
         total = session_count(store)
@@ -78,9 +78,9 @@ def log(desk: Workspace, *, limit: int, agent: str | None = None) -> LogReport:
         )
 
 
-def log_session(desk: Workspace, named: str, *, agent: str | None = None) -> SessionReport:
+def log_session(workspace: Workspace, named: str, *, agent: str | None = None) -> SessionReport:
     """What happened in the session whose id is or begins with ``named``, perhaps of one agent only."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         row = session_named(store, named, agent)
         return report_session(row, session_read(store, row))
 

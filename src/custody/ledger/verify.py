@@ -19,11 +19,11 @@ Erasures = dict[Digest, set[StoreId]]
 """For each erased body, the chains of the records that say so."""
 
 
-def verify(desk: Workspace) -> VerifyReport:
+def verify(workspace: Workspace) -> VerifyReport:
     """Check chains, bodies, heads, forks, views and the spool; damage is a finding, never an exception."""
     try:
-        with desk.reading() as store, store.reading():
-            return verify_store(desk, store)
+        with workspace.reading() as store, store.reading():
+            return verify_store(workspace, store)
     except DamagedStoreError as error:
         # The file cannot even be opened or read through: that is the finding.
         damage = Damage(DamageCode.FILE_DAMAGED, error.message)
@@ -32,21 +32,21 @@ def verify(desk: Workspace) -> VerifyReport:
         )
 
 
-def verify_store(desk: Workspace, store: Store) -> VerifyReport:
+def verify_store(workspace: Workspace, store: Store) -> VerifyReport:
     """The same of a store that is open, inside one moment."""
     own = store.own()
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     records = sum(head.seq for head in heads)
-    desk.progress.start("checking", records + store.tables.body_count())
+    workspace.progress.start("checking", records + store.tables.body_count())
     erasures = _erasures(store)
     found = [
         *(Damage(DamageCode.FILE_DAMAGED, f"the database says: {words}") for words in store.check_files()),
-        *_bodies(desk, store, erasures),
-        *(damage for head in heads for damage in _chain(desk, store, head)),
+        *_bodies(workspace, store, erasures),
+        *(damage for head in heads for damage in _chain(workspace, store, head)),
         *head_damage(store, heads),
         *fork_damage(store),
         *_views(store),
-        *spool_damage(desk),
+        *spool_damage(workspace),
     ]
     pending = store.tables.head(PENDING).seq
     return VerifyReport(
@@ -61,7 +61,7 @@ def verify_store(desk: Workspace, store: Store) -> VerifyReport:
     )
 
 
-def _bodies(desk: Workspace, store: Store, erasures: Erasures) -> Iterator[Damage]:
+def _bodies(workspace: Workspace, store: Store, erasures: Erasures) -> Iterator[Damage]:
     for digests in split_batches(store.tables.body_digests(), PAGE):
         readable = _readable(store, digests)
         for digest in digests:
@@ -70,7 +70,7 @@ def _bodies(desk: Workspace, store: Store, erasures: Erasures) -> Iterator[Damag
                 yield _body_damage(store, DamageCode.BODY_CHANGED, digest, "are not those that were stored")
             elif body.data is None and body.outline is None and not _is_explained(store, digest, erasures):
                 yield _body_damage(store, DamageCode.BODY_MISSING, digest, "are gone, and nobody erased them")
-        desk.progress.step(len(digests))
+        workspace.progress.step(len(digests))
 
 
 def _body_damage(store: Store, code: DamageCode, digest: Digest, how: str) -> Damage:
@@ -113,12 +113,12 @@ def _erasures(store: Store) -> Erasures:
     return found
 
 
-def _chain(desk: Workspace, store: Store, head: ChainTip) -> Iterator[Damage]:
+def _chain(workspace: Workspace, store: Store, head: ChainTip) -> Iterator[Damage]:
     remembered = store.heads.read(head.store) if store.heads else None
     yield from check_chain(head.store, store.tables.records(head.store), remembered)
     for records in split_batches(store.tables.records(head.store), PAGE):
         yield from held_damage(store, records)
-        desk.progress.step(len(records))
+        workspace.progress.step(len(records))
 
 
 def held_damage(store: Store, records: Sequence[Record]) -> Iterator[Damage]:
@@ -188,9 +188,9 @@ def _views(store: Store) -> Iterator[Damage]:
         return  # views are made from bodies; that a body is damaged has been said
 
 
-def spool_damage(desk: Workspace) -> Iterator[Damage]:
+def spool_damage(workspace: Workspace) -> Iterator[Damage]:
     """The waiting events that were set aside."""
-    for spool in desk.spools:
+    for spool in workspace.spools:
         for refused in spool.refused():
             yield Damage(DamageCode.SPOOL_DAMAGED, f"the waiting event '{refused.event}' was set aside: {refused.why}")
 

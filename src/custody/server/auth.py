@@ -35,9 +35,9 @@ class PerStartKeeper:
             return Grant(self.own.project, frozenset(TokenScope), START, None)
         return None if self.others is None else self.others.grant(presented, now_ns)
 
-    def desk(self, project: str) -> Workspace:
+    def workspace(self, project: str) -> Workspace:
         """The embedded store for its one project; the others' projects are theirs."""
-        return self.own if project == self.own.project or self.others is None else self.others.desk(project)
+        return self.own if project == self.own.project or self.others is None else self.others.workspace(project)
 
     def noted_read(self, grant: Grant, what: str) -> None:
         """In the service's log for the person who started it; the others keep their own list."""

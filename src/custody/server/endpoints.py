@@ -96,7 +96,7 @@ class EndpointCall:
 
     async def read_in(self, data: bytes, reading: Callable[[Intake], T]) -> T:
         """What is made of a body: here if it is short, else beside the event loop."""
-        intake = Intake(self.service.readers.desk(self.grant.project))
+        intake = Intake(self.service.readers.workspace(self.grant.project))
         if len(data) <= INLINE_BYTES_MAX:
             return reading(intake)
         return await self.service.readers.run(lambda: reading(intake))

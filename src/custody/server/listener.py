@@ -55,10 +55,10 @@ def _called(host: str) -> str:
 Announce = Callable[[ListenAddress], None]
 
 
-def serve(desk: Workspace, *, host: str, port: int, announce: Announce, page: str | None = None) -> None:
+def serve(workspace: Workspace, *, host: str, port: int, announce: Announce, page: str | None = None) -> None:
     """Answer at ``host`` until a signal says to end; ``announce`` is told where, once it does."""
-    with closing(KeptTenancy(desk)) as kept:
-        settings, token = settings_for(desk, host, kept)
+    with closing(KeptTenancy(workspace)) as kept:
+        settings, token = settings_for(workspace, host, kept)
         _run(settings, token, _bound(host, port), host, announce, page)
 
 
@@ -90,25 +90,25 @@ def _run(
     _Server(config, started).run([bound])
 
 
-def settings_for(desk: Workspace, host: str, kept: KeptTenancy) -> tuple[Settings, str | None]:
+def settings_for(workspace: Workspace, host: str, kept: KeptTenancy) -> tuple[Settings, str | None]:
     """How a service at ``host`` is set, and the token of this start: only on this machine, with the embedded store."""
-    if desk.database is None and is_loopback(host):
-        token = "".join(desk.token() for _ in range(TOKEN_HALVES))
-        keeper = PerStartKeeper(kept.desk(desk.project), token, kept)
+    if workspace.database is None and is_loopback(host):
+        token = "".join(workspace.token() for _ in range(TOKEN_HALVES))
+        keeper = PerStartKeeper(kept.workspace(workspace.project), token, kept)
         github = github_settings()
         return Settings(
             keeper=keeper,
-            now_ns=desk.now_ns,
+            now_ns=workspace.now_ns,
             hosts=LOOPBACK_NAMES | {_called(host)},
             token_in_address=True,
             github=github,
         ), token
-    if desk.database is None and not any(token.state == "active" for token in list_tokens(desk, None).tokens):
+    if workspace.database is None and not any(token.state == "active" for token in list_tokens(workspace, None).tokens):
         raise InputError(
             f"nobody could ask a service at '{host}': there is no token",
             hint="make one with 'custody token create', or serve on 127.0.0.1 for yourself",
         )
-    return Settings(keeper=kept, now_ns=desk.now_ns, github=github_settings()), None
+    return Settings(keeper=kept, now_ns=workspace.now_ns, github=github_settings()), None
 
 
 def is_loopback(host: str) -> bool:

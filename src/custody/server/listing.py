@@ -17,7 +17,7 @@ def make_list_endpoint(what: str, words: str, pages: PageLister, kind: Any) -> E
 
     async def show(call: EndpointCall) -> HttpAnswer:
         after, limit = call.page()
-        page = await call.ask(lambda desk: pages(desk, after, limit))
+        page = await call.ask(lambda workspace: pages(workspace, after, limit))
         if page.next is None:
             return HttpAnswer.of(page)
         following = urlencode({"after": page.next, "limit": limit})

@@ -80,7 +80,7 @@ async def read_question_body(call: EndpointCall, kind: type[B]) -> B:
 
 async def render_question_report(call: EndpointCall, question: Question) -> HttpAnswer:
     """The report that a question comes to, as the verb prints it."""
-    return await await_found(call.ask(lambda desk: HttpAnswer(body=encode_report(question(desk)))))
+    return await await_found(call.ask(lambda workspace: HttpAnswer(body=encode_report(question(workspace)))))
 
 
 T = TypeVar("T")

@@ -26,20 +26,20 @@ class Readers:
 
     def __init__(self, keeper: AccessKeeper) -> None:
         self._keeper = keeper
-        self._desks: dict[str, Workspace] = {}
+        self._workspaces: dict[str, Workspace] = {}
         self._threads = ThreadPoolExecutor(THREADS, "custody-reader")
         self._long = BoundedSemaphore(LONG_THREADS)
         self._going_on: set[Hashable] = set()
 
     async def ask(self, project: str, question: Callable[[Workspace], T]) -> T:
-        """What a question to a project's desk comes to."""
-        return await self.run(lambda: question(self.desk(project)))
+        """What a question to a project's workspace comes to."""
+        return await self.run(lambda: question(self.workspace(project)))
 
     async def ask_long(self, project: str, name: Hashable, question: Callable[[Workspace], T]) -> T:
         """The same of a question that may take long; one of this ``name`` that goes on unheard is not begun again."""
         if name in self._going_on:
             raise busy(TOO_LONG, remedy=LATER)
-        begun = self._begun(lambda: question(self.desk(project)))
+        begun = self._begun(lambda: question(self.workspace(project)))
         try:
             return await asyncio.wrap_future(begun)
         except asyncio.CancelledError:
@@ -67,11 +67,11 @@ class Readers:
         """Do something that takes its time beside the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    def desk(self, project: str) -> Workspace:
-        """The project's desk, which finds its repository once."""
-        if project not in self._desks:
-            self._desks[project] = self._keeper.desk(project)
-        return self._desks[project]
+    def workspace(self, project: str) -> Workspace:
+        """The project's workspace, which finds its repository once."""
+        if project not in self._workspaces:
+            self._workspaces[project] = self._keeper.workspace(project)
+        return self._workspaces[project]
 
     async def close(self) -> None:
         """Answer what was asked, then end; what goes on unheard is left to itself."""

@@ -37,10 +37,10 @@ class _Job:
 class Writer:
     """The one thread that writes a project's records here."""
 
-    def __init__(self, desk: Workspace, metrics: Metrics, waiting_max: int) -> None:
+    def __init__(self, workspace: Workspace, metrics: Metrics, waiting_max: int) -> None:
         self._metrics = metrics
         self._jobs: queue.Queue[_Job | None] = queue.Queue(waiting_max)
-        self._store = StoreWriter(desk)
+        self._store = StoreWriter(workspace)
         self._ended = False
         self._thread = threading.Thread(target=self._run, name="custody-writer", daemon=True)
         self._thread.start()
@@ -185,7 +185,7 @@ class Writers:
             raise busy("the service is ending")
         found = self._of.get(project)
         if found is None or not found.is_alive:
-            found = self._of[project] = Writer(self._keeper.desk(project), self._metrics, self._waiting_max)
+            found = self._of[project] = Writer(self._keeper.workspace(project), self._metrics, self._waiting_max)
         return found
 
     async def close(self) -> None:

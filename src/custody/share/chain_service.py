@@ -21,9 +21,9 @@ class Conflict(InputError):
     """What was sent contradicts the chain that is kept, or does not go on where it ends."""
 
 
-def held_chains(desk: Workspace) -> ChainStates:
+def held_chains(workspace: Workspace) -> ChainStates:
     """Every chain that is kept."""
-    with desk.reading() as store:
+    with workspace.reading() as store:
         owned, lists = store.tables.owned(), origin_lists(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         return ChainStates([_report_chain_state(head, owned=head.store in owned, lists=lists) for head in heads])
@@ -36,9 +36,9 @@ def _report_chain_state(head: ChainTip, *, owned: bool, lists: Mapping[StoreId, 
     )
 
 
-def chain_stretch(desk: Workspace, chain: StoreId, *, after: int, limit: int, texts: bool) -> bytes:
+def chain_stretch(workspace: Workspace, chain: StoreId, *, after: int, limit: int, texts: bool) -> bytes:
     """The lines of the next records of a chain behind ``after``: at most ``limit``, and not too many bytes."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         until = min(int(store.tables.head(chain).seq), after + limit)
         return b"".join(_bounded(stretch_lines(store, chain, after=after, until=until, texts=texts)))
 
@@ -56,19 +56,19 @@ def _bounded(lines: Iterator[bytes]) -> Iterator[bytes]:
             waiting = []
 
 
-def origins_held(desk: Workspace, chain: StoreId) -> OriginDigests:
+def origins_held(workspace: Workspace, chain: StoreId) -> OriginDigests:
     """Which origins of a chain are kept."""
-    with desk.reading() as store:
+    with workspace.reading() as store:
         return OriginDigests({str(path): digest_text(digest) for path, digest in origin_digests(store, chain).items()})
 
 
-def origins_of(desk: Workspace, chain: StoreId, digest: Digest) -> bytes | None:
+def origins_of(workspace: Workspace, chain: StoreId, digest: Digest) -> bytes | None:
     """What a chain tells of the lines of one file, by its digest."""
-    with desk.reading() as store:
+    with workspace.reading() as store:
         return read_origins(store, digest) if digest in origin_digests(store, chain).values() else None
 
 
-def take_stretch(desk: Workspace, data: bytes) -> ChainReceipt:
+def take_stretch(workspace: Workspace, data: bytes) -> ChainReceipt:
     """Append a stretch of somebody's chain, whole or not at all; the same again changes nothing.
 
     The first line says what is sent, then come records with what they say, then origins of lines.
@@ -77,7 +77,7 @@ def take_stretch(desk: Workspace, data: bytes) -> ChainReceipt:
     about = decode_about(first)
     told = [line for line in lines if b'"line":"origins"' in line]
     said = [line for line in lines if b'"line":"origins"' not in line]
-    with desk.writing() as store:
+    with workspace.writing() as store:
         held = store.tables.head(about.head.store)
         _refuse_ours(store, about.head.store)
         _refuse_fork(store, about.head, held)

@@ -40,14 +40,14 @@ class _Counts:
     written: set[Digest] = field(default_factory=set)
 
 
-def export(desk: Workspace, out: BinaryIO, path: str) -> ExportReport:
+def export(workspace: Workspace, out: BinaryIO, path: str) -> ExportReport:
     """Write every chain, its bodies, forks and waiting events to ``out``; ``path`` is what the report calls it."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         counts = _Counts()
-        desk.progress.start("exporting", sum(head.seq for head in heads))
+        workspace.progress.start("exporting", sum(head.seq for head in heads))
         whole = hashlib.sha256()
-        for line in _lines(desk, store, counts):
+        for line in _lines(workspace, store, counts):
             data = encode_line(line)
             whole.update(data)
             counts.bytes += len(data)
@@ -67,13 +67,13 @@ def export(desk: Workspace, out: BinaryIO, path: str) -> ExportReport:
     )
 
 
-def export_to(desk: Workspace, path: Path) -> ExportReport:
+def export_to(workspace: Workspace, path: Path) -> ExportReport:
     """Export into a file that appears whole or not at all."""
     with open_atomic(path) as out:
-        return export(desk, out, str(path))
+        return export(workspace, out, str(path))
 
 
-def _lines(desk: Workspace, store: Store, counts: _Counts) -> Iterator[ExportLine]:
+def _lines(workspace: Workspace, store: Store, counts: _Counts) -> Iterator[ExportLine]:
     heads = [head for head in store.tables.chains() if head.store != PENDING]
     yield header(heads)
     for head in heads:
@@ -82,7 +82,7 @@ def _lines(desk: Workspace, store: Store, counts: _Counts) -> Iterator[ExportLin
                 yield from _bodies(store, record, counts)
                 yield record_line(record)
             counts.records += len(records)
-            desk.progress.step(len(records))
+            workspace.progress.step(len(records))
         for _, digest in sorted(origin_digests(store, head.store).items()):
             yield OriginsLine(head.store, read_origins(store, digest).decode())
     for record in store.tables.forks():

@@ -104,7 +104,7 @@ def commit_of(
         return None
     parents = [old.commit] if old is not None and not stale else []
     message = f"chain {head.store} up to record {head.seq}"
-    return exchange.commit(files, parents, message, evidence.desk.now_ns() // 1_000_000_000)
+    return exchange.commit(files, parents, message, evidence.workspace.now_ns() // 1_000_000_000)
 
 
 def _is_stale(store: Store, old: ShareManifest, wanted: ShareRequest) -> bool:

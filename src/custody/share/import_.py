@@ -39,22 +39,22 @@ from custody.store import Body, Fork, Store, read_erased_digest
 from custody.workspace.workspace import Workspace
 
 
-def import_export(desk: Workspace, path: Path) -> ImportReport:
+def import_export(workspace: Workspace, path: Path) -> ImportReport:
     """Copy every chain of an export into the store; if one chain does not verify, nothing is imported."""
     with _readable_twice(path) as file:
-        return _import(desk, file, str(path))
+        return _import(workspace, file, str(path))
 
 
-def _import(desk: Workspace, file: Path, path: str) -> ImportReport:
-    checked = _check(desk, file, path)
+def _import(workspace: Workspace, file: Path, path: str) -> ImportReport:
+    checked = _check(workspace, file, path)
     if checked.damages:
         findings = [
             IntegrityFinding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in checked.damages
         ]
         return ImportReport(outcome="found", path=path, chains=[], pending=0, findings=findings)
-    with desk.writing() as store:
-        desk.progress.start("importing", checked.lines)
-        copied = store.copy(_items(desk, file, checked.digest))
+    with workspace.writing() as store:
+        workspace.progress.start("importing", checked.lines)
+        copied = store.copy(_items(workspace, file, checked.digest))
         with store.writing():
             _keep_origins(store, checked)
         made = store.append(checked.pending).made if checked.pending else ()
@@ -95,9 +95,9 @@ class _ExportCheck:
     """Of everything before the last line; None while that has not come."""
 
 
-def _check(desk: Workspace, file: Path, path: str) -> _ExportCheck:
+def _check(workspace: Workspace, file: Path, path: str) -> _ExportCheck:
     checked = _ExportCheck()
-    desk.progress.start("checking", None)
+    workspace.progress.start("checking", None)
     whole = hashlib.sha256()
     for number, data in _raw_lines(file):
         try:
@@ -108,7 +108,7 @@ def _check(desk: Workspace, file: Path, path: str) -> _ExportCheck:
         except InputError as error:
             raise InputError(f"line {number} of '{path}': {error.message}", hint=error.hint) from error
         whole.update(data)
-        desk.progress.step(1)
+        workspace.progress.step(1)
         checked.lines = number
     if checked.digest is None:
         raise InputError(f"'{path}' ends after line {checked.lines}, before its last line", hint="it was cut short")
@@ -198,11 +198,11 @@ def _check_bodies(checked: _ExportCheck, record: Record) -> Iterator[Damage]:
         yield Damage(DamageCode.BODY_MISSING, what, record.ref)
 
 
-def _items(desk: Workspace, file: Path, digest: str | None) -> Iterator[Record | Body | Fork]:
+def _items(workspace: Workspace, file: Path, digest: str | None) -> Iterator[Record | Body | Fork]:
     """What the file brings, read again; if it is not the file that was checked, the copying transaction must fail."""
     whole = hashlib.sha256()
     for _, data in _raw_lines(file):
-        desk.progress.step(1)
+        workspace.progress.step(1)
         line = decode_line(data)
         match line:
             case BodyLine():

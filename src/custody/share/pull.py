@@ -22,17 +22,17 @@ UNREADABLE = "UNREADABLE"
 """The code of a finding about something that is no chain at all."""
 
 
-def pull_git(desk: Workspace, name: str | None, *, dry_run: bool = False) -> PullReport:
+def pull_git(workspace: Workspace, name: str | None, *, dry_run: bool = False) -> PullReport:
     """Bring every chain here that the remote has and that is not our own."""
-    remote = git_remote(desk, name)
-    exchange = exchange_of(desk)
+    remote = git_remote(workspace, name)
+    exchange = exchange_of(workspace)
     refs = exchange.fetch(remote.fetch)
-    desk.progress.start("taking", len(refs))
+    workspace.progress.start("taking", len(refs))
     chains: list[SharedChain] = []
-    with desk.writing() as store:
+    with workspace.writing() as store:
         for ref in refs:
             chains.append(_take_chain(exchange, store, ref, dry_run=dry_run))
-            desk.progress.step(1)
+            workspace.progress.step(1)
         store.catch_up()
     found = any(chain.outcome == "refused" for chain in chains)
     return PullReport(

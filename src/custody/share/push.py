@@ -18,13 +18,13 @@ TRIES_MAX = 5
 FOLDER = "exchange"
 
 
-def push_git(desk: Workspace, name: str | None, *, texts: bool = False, dry_run: bool = False) -> PushReport:
+def push_git(workspace: Workspace, name: str | None, *, texts: bool = False, dry_run: bool = False) -> PushReport:
     """Send every chain that this store appends to or once appended to; what the remote has is left alone."""
-    remote = git_remote(desk, name)
-    exchange = exchange_of(desk)
-    with desk.writing():
+    remote = git_remote(workspace, name)
+    exchange = exchange_of(workspace)
+    with workspace.writing():
         pass  # what waits in the spool is part of the chain before it is looked at
-    with open_attribution(desk) as evidence:
+    with open_attribution(workspace) as evidence:
         owned = sorted(evidence.store.tables.owned())
         heads = [head for head in map(evidence.store.tables.head, owned) if head.seq > 0]
         chains = [_sent(exchange, evidence, remote, ShareRequest(head, texts), dry_run=dry_run) for head in heads]
@@ -34,11 +34,11 @@ def push_git(desk: Workspace, name: str | None, *, texts: bool = False, dry_run:
     )
 
 
-def exchange_of(desk: Workspace) -> Exchange:
+def exchange_of(workspace: Workspace) -> Exchange:
     """Where this repository keeps what it exchanges with git remotes."""
-    if desk.home is None:
+    if workspace.home is None:
         raise InputError("there is no repository here", hint="stand in one, or name it with -C")
-    return desk.repository.exchange(desk.home / FOLDER)
+    return workspace.repository.exchange(workspace.home / FOLDER)
 
 
 def _sent(

@@ -21,7 +21,7 @@ RECORDS_MAX = 1000
 
 @dataclass(frozen=True)
 class CacheWorkspace(Workspace):
-    """A desk whose store is the copy of a service's evidence; nothing of it is ever mixed into our own."""
+    """A workspace whose store is the copy of a service's evidence; nothing of it is ever mixed into our own."""
 
     cache: Path = field(default=Path())
 
@@ -31,31 +31,31 @@ class CacheWorkspace(Workspace):
         return self.cache
 
 
-def cached(desk: Workspace, remote: NamedRemote) -> CacheWorkspace:
-    """A desk with everything that is here and everything that the service has, brought up to date."""
-    if desk.home is None or desk.database is not None:
+def cached(workspace: Workspace, remote: NamedRemote) -> CacheWorkspace:
+    """A workspace with everything that is here and everything that the service has, brought up to date."""
+    if workspace.home is None or workspace.database is not None:
         raise InputError("a team database is asked as it is", hint="leave out --remote, or --database")
     made = CacheWorkspace(
-        folder=desk.folder,
-        talk=desk.talk,
-        progress=desk.progress,
-        now_ns=desk.now_ns,
-        token=desk.token,
+        folder=workspace.folder,
+        talk=workspace.talk,
+        progress=workspace.progress,
+        now_ns=workspace.now_ns,
+        token=workspace.token,
         spooled=False,
-        resources=desk.resources,
-        cache=desk.home / FOLDER / remote.name,
+        resources=workspace.resources,
+        cache=workspace.home / FOLDER / remote.name,
     )
     try:
         made.cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise WorldError(f"cannot make '{made.cache}': {error.strerror}", hint="make the folder writable") from error
-    with desk.reading() as own, made.writing() as copy:
+    with workspace.reading() as own, made.writing() as copy:
         for head in own.tables.chains():
             if head.store != PENDING:
                 _copied(own, copy, head)
         copy.catch_up()
         ours = own.tables.owned()
-    _report_skipped_chains(desk, pull_service(made, remote, ours=ours))
+    _report_skipped_chains(workspace, pull_service(made, remote, ours=ours))
     return made
 
 
@@ -75,7 +75,7 @@ def _copied(own: Store, copy: Store, head: ChainTip) -> None:
             put_origins(copy, head.store, files)
 
 
-def _report_skipped_chains(desk: Workspace, report: PullReport) -> None:
+def _report_skipped_chains(workspace: Workspace, report: PullReport) -> None:
     for chain in report.chains:
         for finding in chain.findings:
-            desk.talk(f"chain {chain.store} of '{report.remote}' was left out: {finding.what}")
+            workspace.talk(f"chain {chain.store} of '{report.remote}' was left out: {finding.what}")

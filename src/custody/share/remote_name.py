@@ -18,10 +18,10 @@ class GitRemote:
     push: RemoteUrl
 
 
-def git_remote(desk: Workspace, name: str | None) -> GitRemote:
+def git_remote(workspace: Workspace, name: str | None) -> GitRemote:
     """The git remote called ``name``; without one the remote that the branch follows, or ``origin``."""
-    remotes = desk.repository.remotes()
-    chosen = name or _followed(desk, remotes.followed) or USUAL
+    remotes = workspace.repository.remotes()
+    chosen = name or _followed(workspace, remotes.followed) or USUAL
     found: Remote | None = remotes.named.get(chosen)
     if found is None or not found.fetch:
         known = ", ".join(sorted(remotes.named)) or "none"
@@ -29,11 +29,11 @@ def git_remote(desk: Workspace, name: str | None) -> GitRemote:
             f"there is no remote called '{chosen}'",
             hint=f"git remotes here: {known}; 'git remote add' or 'custody remote add' names another",
         )
-    return GitRemote(chosen, desk.repository.address(found.fetch), desk.repository.address(found.push))
+    return GitRemote(chosen, workspace.repository.address(found.fetch), workspace.repository.address(found.push))
 
 
-def _followed(desk: Workspace, followed: dict[str, str]) -> str | None:
-    branch = desk.repository.head().branch
+def _followed(workspace: Workspace, followed: dict[str, str]) -> str | None:
+    branch = workspace.repository.head().branch
     name = (
         None if branch is None else followed.get(branch.decode("utf-8", "surrogateescape").removeprefix("refs/heads/"))
     )

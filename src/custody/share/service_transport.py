@@ -35,11 +35,13 @@ CHAINS = "/api/v1/chains"
 CONFLICT = 409
 
 
-def push_service(desk: Workspace, remote: NamedRemote, *, texts: bool = False, dry_run: bool = False) -> PushReport:
+def push_service(
+    workspace: Workspace, remote: NamedRemote, *, texts: bool = False, dry_run: bool = False
+) -> PushReport:
     """Send every chain that this store appends to or once appended to, behind what the service has of it."""
-    with desk.writing():
+    with workspace.writing():
         pass  # what waits in the spool is part of the chain before it is looked at
-    with RemoteService(remote) as service, open_attribution(desk) as evidence:
+    with RemoteService(remote) as service, open_attribution(workspace) as evidence:
         there = _there(service)
         owned = sorted(evidence.store.tables.owned())
         heads = [head for head in map(evidence.store.tables.head, owned) if head.seq > 0]
@@ -84,11 +86,11 @@ class _ChainUpload:
         return self._report_chain(there, "sent")
 
     def _send_all(self, there: ChainTip, origins: dict[RepoPath, bytes]) -> None:
-        self.evidence.desk.progress.start("sending", int(self.head.seq - there.seq))
+        self.evidence.workspace.progress.start("sending", int(self.head.seq - there.seq))
         reached = there
         for head, lines in self._stretches(there):
             self._post(head, lines)
-            self.evidence.desk.progress.step(int(head.seq - reached.seq))
+            self.evidence.workspace.progress.step(int(head.seq - reached.seq))
             reached = head
         batch: list[bytes] = []
         for data in origins.values():
@@ -140,7 +142,7 @@ class _ChainUpload:
 
 
 def pull_service(
-    desk: Workspace,
+    workspace: Workspace,
     remote: NamedRemote,
     *,
     texts: bool = False,
@@ -148,7 +150,7 @@ def pull_service(
     ours: Collection[StoreId] = (),
 ) -> PullReport:
     """Take every chain that the service has and that is not our own, be it in this store or one of ``ours``."""
-    with RemoteService(remote) as service, desk.writing() as store:
+    with RemoteService(remote) as service, workspace.writing() as store:
         there_are = sorted(item for item in _there(service).items() if item[0] not in ours)
         chains = [_take_chain(service, store, held, texts=texts, dry_run=dry_run) for _, held in there_are]
         store.catch_up()

@@ -20,28 +20,28 @@ class SyncRequest:
     dry_run: bool = False
 
 
-def push(desk: Workspace, name: str | None, how: SyncRequest) -> PushReport:
+def push(workspace: Workspace, name: str | None, how: SyncRequest) -> PushReport:
     """Share what was recorded here."""
     service = _service(name)
     if service is not None:
         from custody.share.service_transport import push_service  # loads the HTTP client
 
-        return push_service(desk, service, texts=how.texts, dry_run=how.dry_run)
+        return push_service(workspace, service, texts=how.texts, dry_run=how.dry_run)
     from custody.share.push import push_git
 
-    return push_git(desk, name, texts=how.texts, dry_run=how.dry_run)
+    return push_git(workspace, name, texts=how.texts, dry_run=how.dry_run)
 
 
-def pull(desk: Workspace, name: str | None, how: SyncRequest) -> PullReport:
+def pull(workspace: Workspace, name: str | None, how: SyncRequest) -> PullReport:
     """Take over what others share; a git remote gives the texts that their owners put there."""
     service = _service(name)
     if service is not None:
         from custody.share.service_transport import pull_service  # loads the HTTP client
 
-        return pull_service(desk, service, texts=how.texts, dry_run=how.dry_run)
+        return pull_service(workspace, service, texts=how.texts, dry_run=how.dry_run)
     from custody.share.pull import pull_git
 
-    return pull_git(desk, name, dry_run=how.dry_run)
+    return pull_git(workspace, name, dry_run=how.dry_run)
 
 
 def the_service(name: str | None) -> NamedRemote:

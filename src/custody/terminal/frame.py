@@ -1,4 +1,4 @@
-"""What every verb shares: its desk, its ``--json``, its progress bar, and where words go."""
+"""What every verb shares: its workspace, its ``--json``, its progress bar, and where words go."""
 
 import sys
 from collections.abc import Callable
@@ -68,7 +68,7 @@ OpenRemote = Callable[[Workspace, str | None], Workspace]
 """Opens a service's evidence beside that of a workspace; without a name, that of the only service."""
 
 
-def remote_desk(ctx: click.Context, name: str | None) -> Workspace:
+def remote_workspace(ctx: click.Context, name: str | None) -> Workspace:
     """Where this verb works when it is to answer from a service's evidence beside our own."""
     opener: OpenRemote = ctx.meta["custody.remotes"]
     return opener(open_workspace(ctx), name)

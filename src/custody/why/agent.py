@@ -16,9 +16,9 @@ from custody.workspace.workspace import Workspace
 LIKES_MAX = 5
 
 
-def standing_link(desk: Workspace, store: Store, agent: AgentName) -> StandingLink:
+def standing_link(workspace: Workspace, store: Store, agent: AgentName) -> StandingLink:
     """Where the agent stands now, by the rules in force."""
-    asked = make_trust_query(desk)
+    asked = make_trust_query(workspace)
     at = text_from(asked.now_ns)
     with read_settled_decisions(store):
         known = agent in agents_in(store)

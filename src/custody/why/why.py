@@ -65,14 +65,14 @@ class _Call:
     records: list[str]
 
 
-def why(desk: Workspace, file: str, line: int, *, revision: str | None = None) -> WhyReport:
+def why(workspace: Workspace, file: str, line: int, *, revision: str | None = None) -> WhyReport:
     """The chain from one line of a file back to what was asked, as far as evidence reaches."""
-    repository = desk.repository
-    path = repository.path(file, desk.folder)
+    repository = workspace.repository
+    path = repository.path(file, workspace.folder)
     bare = repository.work_tree is None
     commit = repository.resolve(revision or "HEAD") if revision is not None or bare else None
     # Only lineage knows a path through commits: profile 'document' has none to show.
-    with open_attribution(desk, "lineage") as evidence:
+    with open_attribution(workspace, "lineage") as evidence:
         version = evidence.version(path, commit)
         if not 1 <= line <= len(version.lines):
             raise InputError(f"'{path.display}' has no line {line}", hint=f"it has {len(version.lines):,} line(s)")
@@ -121,9 +121,11 @@ class _Chain:
         asked = list(_trace_to_prompt(self._evidence.store, trace, self._answer))
         yield from (link for link in asked if not isinstance(link, EndLink))
         if self._answer.story is not None:
-            yield sources_before(self._evidence.desk.repository, self._evidence.store, trace, self._answer.story.at_ns)
+            yield sources_before(
+                self._evidence.workspace.repository, self._evidence.store, trace, self._answer.story.at_ns
+            )
         yield self._session(trace)
-        yield standing_link(self._evidence.desk, self._evidence.store, trace.agent)
+        yield standing_link(self._evidence.workspace, self._evidence.store, trace.agent)
         yield from self._change(line)
         gaps = [link for link in asked if isinstance(link, EndLink)]
         yield from gaps or [EndLink(why=WHOLE)]

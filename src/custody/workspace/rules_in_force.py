@@ -17,12 +17,12 @@ from custody.workspace.wiring import rule_tables
 from custody.workspace.workspace import Workspace
 
 
-def rules(desk: Workspace, table: str | None = None) -> RulesReport:
+def rules(workspace: Workspace, table: str | None = None) -> RulesReport:
     """Every rule with its value and origin, perhaps of one table only, and the digests that evidence carries."""
     tables = rule_tables()
     if table is not None and table not in tables:
         raise InputError(f"no table of rules is named '{table}'", hint=f"the nearest is '{nearest(table, tables)}'")
-    effective, sources = load_rules(desk)
+    effective, sources = load_rules(workspace)
     shown = [table] if table is not None else list(tables)
     return RulesReport(
         rules=[_in_force(setting) for setting in effective.settings if setting.rule.table in shown],
@@ -33,14 +33,16 @@ def rules(desk: Workspace, table: str | None = None) -> RulesReport:
 
 
 def load_rules(
-    desk: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None
+    workspace: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None
 ) -> tuple[Effective, tuple[RuleSource, ...]]:
-    """The rules in force at ``desk``, or with a policy; a team database outside a repository has no files of one."""
+    """Return the rules in force, perhaps with a policy; a team database outside a repository has no rule files."""
 
     def read() -> tuple[Effective, tuple[RuleSource, ...]]:
-        return read_rules(_no_files if desk.home is None else _work_tree(desk.repository), environment, policy)
+        return read_rules(
+            _no_files if workspace.home is None else _work_tree(workspace.repository), environment, policy
+        )
 
-    return desk.once(("rules", desk.folder, policy, frozenset(environment.items())), read)
+    return workspace.once(("rules", workspace.folder, policy, frozenset(environment.items())), read)
 
 
 def loaded_at(

@@ -130,7 +130,7 @@ class Workspace:
 
     @property
     def until_ns(self) -> int | None:
-        """The past moment that this desk is of, after which nothing counts; None for the present."""
+        """The past moment that this workspace is of, after which nothing counts; None for the present."""
         return None
 
     def scratch(self) -> Store:
@@ -246,10 +246,10 @@ class Workspace:
         return Store(db, VIEWS, Surroundings(self.now_ns, self.token, heads))
 
 
-def has_repository(desk: Workspace) -> bool:
-    """Whether the repository of this desk's project is here."""
+def has_repository(workspace: Workspace) -> bool:
+    """Whether the repository of this workspace's project is here."""
     # Events that wait in a repository belong to one project; so does all else that is in it.
-    return desk.spooled and desk.home is not None
+    return workspace.spooled and workspace.home is not None
 
 
 def _is_there(path: Path) -> bool:

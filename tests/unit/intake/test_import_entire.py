@@ -65,7 +65,7 @@ def test_a_transcript_answers_and_the_trailer_links(scene: Scene) -> None:
     files[b"c4/d5e6f7a8b9/0/full.jsonl"], files[b"c4/d5e6f7a8b9/0/full.jsonl.001"] = told[:whole], told[whole:]
     scene.built.commit(files, ref=V1)
     made = scene.committed(at=600, message="Add it\n\nEntire-Checkpoint: c4d5e6f7a8b9", app__py=text(ONE, TWO))
-    report = import_entire(scene.desk)
+    report = import_entire(scene.workspace)
     assert (report.refs, report.checkpoints, report.sessions, report.without, report.problems) == ([V1], 2, 1, 0, [])
     assert (report.commits, report.links) == (1, 1)
     (read,) = report.transcripts
@@ -74,10 +74,10 @@ def test_a_transcript_answers_and_the_trailer_links(scene: Scene) -> None:
         ("claude-code", "claimed", SESSION),
         ("claude-code", "claimed", SESSION),
     ]
-    with scene.desk.reading() as store:
+    with scene.workspace.reading() as store:
         (link,) = links_of_commit(store, CommitSha(made))
     assert link.view.origin is LinkOrigin.IMPORTED
-    again = import_entire(scene.desk)
+    again = import_entire(scene.workspace)
     assert (again.links, again.known_links, again.transcripts[0].new) == (0, 1, 0)
 
 
@@ -89,7 +89,7 @@ def test_a_recorded_call_counts_once_and_stays_recorded(scene: Scene) -> None:
     files = {b"a3/b2c4d5e6f7/0/metadata.json": metadata(), b"a3/b2c4d5e6f7/0/full.jsonl": lines_of(told)}
     scene.built.commit(files, ref=V1)
     before = scene.said()
-    import_entire(scene.desk)
+    import_entire(scene.workspace)
     assert [(one.grade, one.session_id, one.claims) for one in scene.said()] == [("recorded", SESSION, [])]
     assert len(before) == 1
 
@@ -117,7 +117,7 @@ def test_every_place_of_checkpoints_is_found(scene: Scene, ref: str, below: str)
     }
     scene.built.commit({path.encode(): content for path, content in files.items()}, ref=ref)
     scene.committed(at=600, app__py=text(ONE))
-    report = import_entire(scene.desk)
+    report = import_entire(scene.workspace)
     assert (report.refs, report.checkpoints, report.sessions, report.without) == ([ref], 1, 1, 0)
     assert [(one.agent, one.session_id) for one in scene.said()] == [("claude-code", SESSION)]
 
@@ -163,7 +163,7 @@ def test_transcripts_of_every_agent_are_read_whatever_their_files_are_called(
     }
     scene.built.commit(files, ref=V1)
     scene.committed(at=600, app__py=text(ONE))
-    report = import_entire(scene.desk)
+    report = import_entire(scene.workspace)
     (read,) = report.transcripts
     assert (read.agent, read.files, read.sessions, read.edits, report.problems) == (agent, 1, 1, 1, [])
     assert [(one.agent, one.session_id) for one in scene.said()] == [(agent, session)]
@@ -182,8 +182,8 @@ def test_a_commit_is_linked_with_the_session_that_a_subagent_is_part_of(scene: S
         files[f"a3/b2c4d5e6f7/{n}/full.jsonl".encode()] = told.encode()
     scene.built.commit(files, ref=V1)
     made = scene.committed(at=600, message="Add it\n\nEntire-Checkpoint: a3b2c4d5e6f7", app__py=text(ONE))
-    import_entire(scene.desk)
-    with scene.desk.reading() as store:
+    import_entire(scene.workspace)
+    with scene.workspace.reading() as store:
         links = [seen.view for seen in links_of_commit(store, CommitSha(made))]
     assert sorted(link.session for link in links) == [outer.session, alone.session]
 
@@ -204,7 +204,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_used(scene: Scene) -> None
     }
     scene.built.commit(files, ref=V1)
     scene.committed(at=600, message="Entire-Checkpoint: ffffffffffff\n", app__py=text(ONE))
-    report = import_entire(scene.desk)
+    report = import_entire(scene.workspace)
     assert (report.checkpoints, report.sessions, report.without, report.commits, report.links) == (1, 3, 2, 1, 0)
     assert {problem.file: problem.what.split(":")[0] for problem in report.problems} == {
         "a3b2c4d5e6f7/1": "has no transcript",
@@ -223,20 +223,20 @@ def test_a_checkpoint_that_does_not_say_when_it_was_made_is_read(scene: Scene, a
     good = lines_of(a_session(scene.built.path))
     scene.built.commit({b"a3/b2c4d5e6f7/0/metadata.json": metadata(at=at), b"a3/b2c4d5e6f7/0/full.jsonl": good}, ref=V1)
     scene.committed(at=600, app__py=text(ONE))
-    assert import_entire(scene.desk).problems == []
+    assert import_entire(scene.workspace).problems == []
     assert [one.agent for one in scene.said()] == ["claude-code"]
 
 
 def test_another_repositorys_checkpoints_are_read_and_absent_ones_are_said(scene: Scene, tmp_path: Path) -> None:
     scene.committed(at=600, app__py=text(ONE))
     other = a_repository(tmp_path / "other")
-    assert import_entire(scene.desk, other.path).checkpoints == 0
+    assert import_entire(scene.workspace, other.path).checkpoints == 0
     files = {b"0/metadata.json": metadata(), b"0/full.jsonl": lines_of(a_session(scene.built.path))}
     other.commit(files, ref=f"refs/entire/checkpoints/{ULID[-2:]}/{ULID}")
     done = custody(scene.built.path, "import", "entire", str(other.path))
     assert done.status == 0 and "1 checkpoint(s) of 1 session(s)" in done.out
     with pytest.raises(InputError, match="there is no reference"):
-        import_entire(scene.desk, other.path, "refs/heads/entire/checkpoints/v9")
+        import_entire(scene.workspace, other.path, "refs/heads/entire/checkpoints/v9")
     assert "no checkpoints of Entire" in custody(scene.built.path, "import", "entire").out
 
 
@@ -271,7 +271,7 @@ def test_transcripts_take_no_more_room_than_agreed_on(scene: Scene, monkeypatch:
     }
     scene.built.commit(files, ref=V1)
     monkeypatch.setattr(entire, "LAID_OUT_BYTES_MAX", len(good) + 100)
-    report = import_entire(scene.desk)
+    report = import_entire(scene.workspace)
     (read,) = report.transcripts
     assert (read.files, report.without) == (1, 2)
     assert [(problem.file[-2:], "is left out" in problem.what) for problem in report.problems] == [

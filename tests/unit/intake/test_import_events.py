@@ -13,7 +13,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     return Workspace(a_git_folder(tmp_path / "repo"))
 
 
@@ -22,17 +22,17 @@ def a_file(tmp_path: Path, *lines: bytes) -> Path:
     return tmp_path / "events.jsonl"
 
 
-def test_every_kind_of_generic_event_once(desk: Workspace, tmp_path: Path) -> None:
+def test_every_kind_of_generic_event_once(workspace: Workspace, tmp_path: Path) -> None:
     file = a_file(tmp_path, *(an_event(kind) for kind in KINDS))
-    first, second = import_events(desk, file), import_events(desk, file)
+    first, second = import_events(workspace, file), import_events(workspace, file)
     assert (first.lines, first.new, first.problem_count) == (len(KINDS), len(KINDS), 0)
     assert (second.new, second.known) == (0, len(KINDS))
 
 
-def test_what_is_no_event_is_named_and_the_rest_is_used(desk: Workspace, tmp_path: Path) -> None:
+def test_what_is_no_event_is_named_and_the_rest_is_used(workspace: Workspace, tmp_path: Path) -> None:
     hook = b'{"custody":1,"kind":"hook","agent":"a","event":"e","id":"1","at":"2026-01-31T12:00:00Z"}'
     report = import_events(
-        desk, a_file(tmp_path, an_event(), b"", b"{", b"[]", hook, an_event(path="/x"), an_event("link"))
+        workspace, a_file(tmp_path, an_event(), b"", b"{", b"[]", hook, an_event(path="/x"), an_event("link"))
     )
     assert report.new == 2
     assert [(problem.line, problem.what.split(":")[0]) for problem in report.problems] == [
@@ -43,9 +43,9 @@ def test_what_is_no_event_is_named_and_the_rest_is_used(desk: Workspace, tmp_pat
     ]
 
 
-def test_secrets_are_taken_out(desk: Workspace, tmp_path: Path) -> None:
-    import_events(desk, a_file(tmp_path, an_event("prompt", text=f"use {SECRET}")))
-    with desk.reading() as store:
+def test_secrets_are_taken_out(workspace: Workspace, tmp_path: Path) -> None:
+    import_events(workspace, a_file(tmp_path, an_event("prompt", text=f"use {SECRET}")))
+    with workspace.reading() as store:
         (payload,) = (store.tables.payload(record) for record in store.tables.newest(1, None))
     assert isinstance(payload, dict)
     assert SECRET not in str(payload) and payload["text"] == "use [redacted:github-token]"

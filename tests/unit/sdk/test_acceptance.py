@@ -47,13 +47,13 @@ def test_what_is_inside_what_and_what_follows_what(repository: Path) -> None:
 
 def test_three_observations_and_a_restart(repository: Path) -> None:
     """AC5 and AC7: types and sources are kept and come back, and the third observation promotes."""
-    desk = ran(repository, 3)
-    first = graph_show(desk, ViewOptions())
+    workspace = ran(repository, 3)
+    first = graph_show(workspace, ViewOptions())
     assert edges(first)["workflow:plan.py", "capability:read_two", "contains"] == (3, "observed")
-    with desk.reading() as store:
+    with workspace.reading() as store:
         kept = {(edge.start, edge.end, edge.edge_type): edge.edge_source for edge in GraphTables(store).edges()}
     assert kept == {key: source for key, (_, source) in edges(first).items()}
-    assert graph_show(Workspace(repository, now_ns=desk.now_ns), ViewOptions()).edges == first.edges
+    assert graph_show(Workspace(repository, now_ns=workspace.now_ns), ViewOptions()).edges == first.edges
 
 
 def test_a_way_costs_what_its_edges_weigh(repository: Path) -> None:

@@ -196,7 +196,7 @@ def test_a_keeper_that_cannot_answer_lets_nobody_in(service: Asked, monkeypatch:
 
 
 def test_a_token_that_ends_is_refused_from_then_on(service: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = service.desk.now_ns()
+    now = service.workspace.now_ns()
     service.keeper.grants["short"] = Grant("default", frozenset(TokenScope), "t-short", now + 10**12)
     assert service.get("/", token="short").status_code == 200
 
@@ -205,13 +205,16 @@ def test_a_token_that_ends_is_refused_from_then_on(service: Asked, monkeypatch: 
 
 
 def test_the_token_of_a_start_opens_its_project_and_others_are_asked_of_others(service: Asked) -> None:
-    keeper = PerStartKeeper(service.desk, "sesame", service.keeper)
+    keeper = PerStartKeeper(service.workspace, "sesame", service.keeper)
 
     own = keeper.grant("sesame", 0)
     assert own is not None and own.scopes == frozenset(TokenScope) and own.project == "default"
     assert keeper.grant("sesam", 0) is None and keeper.grant("", 0) is None and keeper.grant("\udcff", 0) is None
     assert keeper.grant(OTHER, 0) == service.keeper.grants[OTHER]
-    assert keeper.desk("other") is service.keeper.desks["other"] and keeper.desk("default") is service.desk
+    assert (
+        keeper.workspace("other") is service.keeper.workspaces["other"]
+        and keeper.workspace("default") is service.workspace
+    )
     keeper.noted_read(own, "x")
     keeper.noted_read(service.keeper.grants[OTHER], "y")
     assert service.keeper.reads == [("t-other", "y")]

@@ -45,7 +45,7 @@ def status(answer: bytes) -> int:
 
 
 def kept(keeper: TestKeeper) -> int:
-    with keeper.desks["default"].reading() as store:
+    with keeper.workspaces["default"].reading() as store:
         return store.tables.record_count()
 
 

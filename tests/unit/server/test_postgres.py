@@ -47,20 +47,20 @@ def test_the_service_connects_again(fresh_postgres: str, postgres_url: str, tmp_
 
 
 def test_kept_tokens_open_their_project(fresh_postgres: str, tmp_path: Path) -> None:
-    desk = Workspace(a_git_folder(tmp_path), fresh_postgres)
-    init_database(desk, None)
+    workspace = Workspace(a_git_folder(tmp_path), fresh_postgres)
+    init_database(workspace, None)
     writes, reads = (
-        create_token(desk, TokenRequest("default", scopes, "1d", "t"))
+        create_token(workspace, TokenRequest("default", scopes, "1d", "t"))
         for scopes in ((TokenScope.WRITE,), (TokenScope.READ,))
     )
-    with closing(KeptTenancy(desk)) as keeper:
-        with TestClient(create_app(Settings(keeper=keeper, now_ns=desk.now_ns))) as client:
+    with closing(KeptTenancy(workspace)) as keeper:
+        with TestClient(create_app(Settings(keeper=keeper, now_ns=workspace.now_ns))) as client:
             assert client.post("/api/v1/traces", json=a_trace(), headers=bearer(writes.secret)).status_code == 201
             assert client.get("/api/v1/traces", headers=bearer(writes.secret)).status_code == 403
             found = client.get("/api/v1/traces", headers=bearer(reads.secret))
             assert [item["id"] for item in found.json()["items"]] == ["t1"]
             assert client.get("/api/v1/traces", headers=bearer("custody_" + "0" * 64)).status_code == 401
 
-        revoke_token(desk, reads.token.id)
-        with TestClient(create_app(Settings(keeper=keeper, now_ns=desk.now_ns))) as client:
+        revoke_token(workspace, reads.token.id)
+        with TestClient(create_app(Settings(keeper=keeper, now_ns=workspace.now_ns))) as client:
             assert client.get("/api/v1/traces", headers=bearer(reads.secret)).status_code == 401

@@ -36,7 +36,7 @@ def test_questions_that_never_end_hold_no_other_up_and_are_not_begun_again(keepe
             with pytest.raises(HttpProblem) as refused:
                 await ask(readers, 0)
             assert (refused.value.status, refused.value.remedy) == (503, LATER)
-            assert await readers.ask("default", lambda desk: desk.project) == "default"
+            assert await readers.ask("default", lambda workspace: workspace.project) == "default"
         finally:
             go_on.set()
         assert await ask(readers, LONG_THREADS) == LONG_THREADS
@@ -54,7 +54,7 @@ from custody.server.reader_pool import Readers
 
 async def told():
     readers = Readers(keeper=None)
-    readers.desk = lambda project: project
+    readers.workspace = lambda project: project
     asked = asyncio.create_task(readers.ask_long("default", 1, lambda _: threading.Event().wait()))
     await asyncio.sleep(0)
     asked.cancel()

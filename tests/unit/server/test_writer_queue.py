@@ -18,7 +18,7 @@ from tests.builders.service import Asked, TestKeeper, a_prompt, a_trace, asked
 
 
 def arrivals(keeper: TestKeeper, *ids: str) -> list[Arrival]:
-    intake = Intake(keeper.desks["default"])
+    intake = Intake(keeper.workspaces["default"])
     made = [intake.event(a_prompt(id)) for id in ids]
     return [arrival for item in made if isinstance(item, tuple) for arrival in item]
 
@@ -45,7 +45,7 @@ def test_what_waits_is_committed_together(keeper: TestKeeper, monkeypatch: pytes
     held = Held(monkeypatch)
 
     async def run() -> list[list[IngestResult]]:
-        writer = Writer(keeper.desks["default"], Metrics(), 1000)
+        writer = Writer(keeper.workspaces["default"], Metrics(), 1000)
         waiting = [writer.put(arrivals(keeper, "first"))]
         await asyncio.to_thread(held.entered.wait, 30)
         waiting += [writer.put(arrivals(keeper, f"p{n}")) for n in range(GROUP_EVENTS + 10)]
@@ -75,7 +75,7 @@ def test_none_fails_for_another(keeper: TestKeeper, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(ingest, "keep", keep)
 
     async def run() -> list[list[IngestResult] | BaseException]:
-        writer = Writer(keeper.desks["default"], Metrics(), 1000)
+        writer = Writer(keeper.workspaces["default"], Metrics(), 1000)
         first = writer.put(arrivals(keeper, "first"))
         await asyncio.to_thread(held.entered.wait, 30)
         waiting = [writer.put(arrivals(keeper, name)) for name in ("a", "poison", "b")]
@@ -93,7 +93,7 @@ def test_too_many_that_wait_are_told_to_come_back(keeper: TestKeeper, monkeypatc
     held = Held(monkeypatch)
 
     async def run() -> None:
-        writer = Writer(keeper.desks["default"], Metrics(), 2)
+        writer = Writer(keeper.workspaces["default"], Metrics(), 2)
         waiting = [writer.put(arrivals(keeper, "0"))]
         await asyncio.to_thread(held.entered.wait, 30)
         waiting += [writer.put(arrivals(keeper, name)) for name in ("1", "2")]
@@ -111,7 +111,7 @@ def test_what_waits_at_the_end_is_written(keeper: TestKeeper, monkeypatch: pytes
     held = Held(monkeypatch)
 
     async def run() -> list[list[IngestResult]]:
-        writer = Writer(keeper.desks["default"], Metrics(), 100)
+        writer = Writer(keeper.workspaces["default"], Metrics(), 100)
         waiting = [writer.put(arrivals(keeper, str(n))) for n in range(20)]
         ending = asyncio.create_task(asyncio.to_thread(writer.close))
         await asyncio.sleep(0)
@@ -138,7 +138,7 @@ def test_a_store_that_cannot_be_used_is_a_503_until_it_is_back(
 ) -> None:
     with asked(keeper) as made:
         assert made.send("traces", a_trace("before")).status_code == 201
-        file = made.desk.folder / ".git" / "custody" / "custody.db"
+        file = made.workspace.folder / ".git" / "custody" / "custody.db"
         away = file.with_suffix(".away")
 
         def gone(*_: object, **__: object) -> None:

@@ -100,7 +100,9 @@ def test_the_gate_judges_the_same_but_for_decisions_of_others(team: Team, ana: W
     push_git(ana, None)
     bob = team.clone("bob")
     pull_git(bob, None)
-    home, there = (json.loads(encode_report(gate(desk, GateRequest(change="HEAD~1..HEAD")))) for desk in (ana, bob))
+    home, there = (
+        json.loads(encode_report(gate(workspace, GateRequest(change="HEAD~1..HEAD")))) for workspace in (ana, bob)
+    )
     reasons = [[one for one in report["reasons"] if not one["code"].startswith("TRUST")] for report in (home, there)]
     assert reasons[0] == reasons[1]
     assert (home["level"], home["added"]) == (there["level"], there["added"])
@@ -191,7 +193,7 @@ def test_what_its_owner_erased_goes_from_copies_without_texts_too(team: Team, an
     carl = team.clone("carl")
     pull_git(carl, None)
     assert answers(carl) == answers(bob) == answers(ana)
-    assert [verify(desk).findings for desk in (bob, carl)] == [[], []]
+    assert [verify(workspace).findings for workspace in (bob, carl)] == [[], []]
 
 
 def test_several_colleagues_see_each_other(team: Team, ana: Workspace) -> None:
@@ -210,7 +212,7 @@ def test_several_colleagues_see_each_other(team: Team, ana: Workspace) -> None:
     assert sorted(outcomes(pull_git(ana, None))) == [("own", 0), ("taken", 1)]
     carl = team.clone("carl")
     assert sorted(outcomes(pull_git(carl, None))) == [("taken", 1), ("taken", 10)]
-    reports = [json.loads(encode_report(blame(desk, "new_name.py").report)) for desk in (ana, bob, carl)]
+    reports = [json.loads(encode_report(blame(workspace, "new_name.py").report)) for workspace in (ana, bob, carl)]
     for report in reports:
         for one in report["attributions"]:
             one.pop("conversation_summary")

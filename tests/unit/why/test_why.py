@@ -180,10 +180,10 @@ def test_what_was_not_captured_is_named(built: Built) -> None:
 def test_what_was_erased_is_named(built: Built, kind: str, ends: str) -> None:
     captured(built, "session", "prompt", "call", prompt="p1")
     committed(built)
-    desk = Workspace(built.path)
-    with desk.reading() as store:
+    workspace = Workspace(built.path)
+    with workspace.reading() as store:
         (record,) = (one for one in store.tables.records_of_kind(kind))
-    erase(desk, [str(record.ref)], who="ana", why="a secret")
+    erase(workspace, [str(record.ref)], who="ana", why="a secret")
     assert asked(built).ends.startswith(ends)
 
 
@@ -268,15 +268,15 @@ def test_what_the_agent_has_earned_and_what_the_change_is_like(built: Built) -> 
     )
     for number in range(3):
         spool_of(built.path).put(an_event("decision", id=f"d{number}", at=f"2026-01-3{number % 2}T10:0{number}:00Z"))
-    desk = Workspace(built.path)
+    workspace = Workspace(built.path)
     before = asked(built)
     (change,) = (link for link in before.chain if isinstance(link, ChangeLink))
     assert (change.head, change.likes) == (head, None)
     (standing,) = (link for link in before.chain if isinstance(link, StandingLink))
     assert (standing.agent, standing.decisions) == ("robot", 3)
     assert standing.score is not None and standing.tier is not None
-    dupes_index(desk, IndexRequest(ranges=(f"{base}..{twin}",)))
-    dupes_check(desk, f"{base}..{head}")
+    dupes_index(workspace, IndexRequest(ranges=(f"{base}..{twin}",)))
+    dupes_check(workspace, f"{base}..{head}")
     (change,) = (link for link in asked(built).chain if isinstance(link, ChangeLink))
     assert change.likes is not None
     assert [(like.head, like.says) for like in change.likes] == [(twin, "duplicate")]

@@ -80,8 +80,8 @@ def test_a_command_opens_its_store_once(scene: Scene, counted: Counter[str], wor
 
 
 def test_without_a_command_every_question_opens_a_store(tmp_path: Path, counted: Counter[str]) -> None:
-    desk = Workspace(recorded(a_git_folder(tmp_path / "repository")))
-    with desk.reading() as outer, desk.reading() as inner:
+    workspace = Workspace(recorded(a_git_folder(tmp_path / "repository")))
+    with workspace.reading() as outer, workspace.reading() as inner:
         assert inner is not outer
     assert counted["open_sqlite"] == 2
 
@@ -94,8 +94,8 @@ def command(tmp_path: Path) -> Iterator[Workspace]:
     resources.close()
 
 
-def records(desk: Workspace) -> int:
-    with desk.reading() as store:
+def records(workspace: Workspace) -> int:
+    with workspace.reading() as store:
         return sum(int(head.seq) for head in store.tables.chains())
 
 
@@ -135,13 +135,13 @@ def test_a_store_that_failed_is_opened_again(command: Workspace) -> None:
 
 def test_what_is_written_where_nothing_was_recorded_is_read_afterwards(tmp_path: Path) -> None:
     resources = CommandResources()
-    desk = Workspace(a_git_folder(tmp_path / "repository"), resources=resources)
-    assert records(desk) == 0
-    assert not (desk.folder / ".git" / "custody").exists(), "looking makes no file"
-    with desk.reading() as empty, desk.writing() as store:
+    workspace = Workspace(a_git_folder(tmp_path / "repository"), resources=resources)
+    assert records(workspace) == 0
+    assert not (workspace.folder / ".git" / "custody").exists(), "looking makes no file"
+    with workspace.reading() as empty, workspace.writing() as store:
         assert store is not empty
         store.append([make_loss_arrival("1 something", 1)])
-    assert records(desk) == 1
+    assert records(workspace) == 1
     resources.close()
 
 

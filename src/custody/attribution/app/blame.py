@@ -36,7 +36,7 @@ class BlameResult:
 
 
 def blame(
-    desk: Workspace,
+    workspace: Workspace,
     file: str,
     *,
     revision: str | None = None,
@@ -44,11 +44,11 @@ def blame(
     profile: Profile | None = None,
 ) -> BlameResult:
     """Every line of a file (or of the stretches) in order, each with who wrote it and on what evidence."""
-    repository = desk.repository
-    path = repository.path(file, desk.folder)
+    repository = workspace.repository
+    path = repository.path(file, workspace.folder)
     bare = repository.work_tree is None
     commit = _resolved(repository, revision or "HEAD") if revision is not None or bare else None
-    with open_attribution(desk, profile) as evidence:
+    with open_attribution(workspace, profile) as evidence:
         blamed = BlameReporter(evidence).blamed(path, commit, _in_order(stretches))
         evidence.save()
     return blamed
@@ -82,7 +82,7 @@ class BlameReporter:
         return tuple(self._looked_for_missing())
 
     def _looked_for_missing(self) -> Iterator[str]:
-        gaps = sum(len(gaps_in(folder)) for folder in self._evidence.desk.gap_folders)
+        gaps = sum(len(gaps_in(folder)) for folder in self._evidence.workspace.gap_folders)
         if gaps:
             yield f"{gaps:,} thing(s) could not be recorded here; 'custody doctor' says what"
         store = self._evidence.store
@@ -111,7 +111,7 @@ class BlameReporter:
 
         texts = self._evidence.texts(path, commit)
         _check(stretches, path, len(texts))
-        found = document_findings(self._evidence.desk, self._evidence.store, commit, path, stretches)
+        found = document_findings(self._evidence.workspace, self._evidence.store, commit, path, stretches)
         return texts, [self._answers.make_document_answer(finding) for finding in found]
 
     def attribution(self, answer: LineAnswer) -> Attribution:

@@ -27,26 +27,26 @@ TABLE = "attribute"
 
 
 def document_findings(
-    desk: Workspace, store: Store, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines] = ()
+    workspace: Workspace, store: Store, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines] = ()
 ) -> list[AttributionFinding]:
     """Which trace wrote these lines of ``path`` (all, if none are named) as of ``commit``, or of the work tree."""
-    rules = document_rules(desk)
+    rules = document_rules(workspace)
     digest = rules_digest({TABLE: rules})
-    blamed = _blamed(desk, commit, path, lines)  # 1: git blame, parents, times, texts
-    segments = _segments(desk, path, blamed)  # 2: content hashes
+    blamed = _blamed(workspace, commit, path, lines)  # 1: git blame, parents, times, texts
+    segments = _segments(workspace, path, blamed)  # 2: content hashes
     proposals = _proposals(store, segments, rules)  # 3: link, parent revision, time window
-    version = commit or desk.repository.head().commit
-    proposals = _touching(desk.repository, version, path, proposals)  # 4: only what touches the file
-    matches = _candidates(desk.repository, version, segments, proposals, rules)
+    version = commit or workspace.repository.head().commit
+    proposals = _touching(workspace.repository, version, path, proposals)  # 4: only what touches the file
+    matches = _candidates(workspace.repository, version, segments, proposals, rules)
     # 5 to 8: score, gate, tier, the best
     return [
         attribute(segment_text.segment, candidates, rules, rules_digest=digest) for segment_text, candidates in matches
     ]
 
 
-def document_rules(desk: Workspace) -> AttributeRules:
+def document_rules(workspace: Workspace) -> AttributeRules:
     """The rules in force, with the document's profile."""
-    effective, _ = load_rules(desk)
+    effective, _ = load_rules(workspace)
     rules = effective.tables[TABLE]
     if not isinstance(rules, AttributeRules):
         raise TypeError(f"the table '{TABLE}' is of another domain")
@@ -74,10 +74,12 @@ class _SegmentText:
     texts: tuple[bytes, ...]
 
 
-def _blamed(desk: Workspace, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines]) -> list[_BlamedLine]:
+def _blamed(
+    workspace: Workspace, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines]
+) -> list[_BlamedLine]:
     if commit is not None:
-        return _committed(desk.repository, commit, path, lines)
-    return _in_work_tree(desk, path, lines)
+        return _committed(workspace.repository, commit, path, lines)
+    return _in_work_tree(workspace, path, lines)
 
 
 def _committed(repository: Repository, commit: CommitSha, path: RepoPath, lines: Iterable[Lines]) -> list[_BlamedLine]:
@@ -92,20 +94,20 @@ def _lines_of(blamed: BlamedText) -> Iterator[_BlamedLine]:
         yield _BlamedLine(number, text, entry.commit.id, None if at is None else at.seconds * _NS)
 
 
-def _in_work_tree(desk: Workspace, path: RepoPath, lines: Sequence[Lines]) -> list[_BlamedLine]:
+def _in_work_tree(workspace: Workspace, path: RepoPath, lines: Sequence[Lines]) -> list[_BlamedLine]:
     """Lines as they are on disk: those that HEAD has too are blamed there, the others have no commit yet."""
-    file = desk.repository.work_file(path)
+    file = workspace.repository.work_file(path)
     if not isinstance(file, WorkFile):
         raise InputError(f"'{path.display}' {file.reason}", hint="name a file of the work tree, or a commit")
     texts = _split(file.content)
     wanted = _select_lines(path, lines, len(texts))
-    head = desk.repository.head().commit
-    known = dict[int, int]() if head is None else _unchanged(_split(_blob(desk.repository, head, path)), texts)
+    head = workspace.repository.head().commit
+    known = dict[int, int]() if head is None else _unchanged(_split(_blob(workspace.repository, head, path)), texts)
     there = sorted(known[number] for number in wanted if number in known)
     blamed = dict[int, _BlamedLine]()
     if head is not None and there:
-        blamed = {line.number: line for line in _committed(desk.repository, head, path, _runs(there))}
-    now_ns = desk.now_ns()
+        blamed = {line.number: line for line in _committed(workspace.repository, head, path, _runs(there))}
+    now_ns = workspace.now_ns()
     return [
         replace(blamed[known[number]], number=number, text=texts[number - 1])
         if number in known
@@ -157,12 +159,12 @@ def _runs(numbers: Sequence[int]) -> Iterator[Lines]:
 # --- 2: segments ------------------------------------------------------------------------------------------------------
 
 
-def _segments(desk: Workspace, path: RepoPath, blamed: Sequence[_BlamedLine]) -> list[_SegmentText]:
+def _segments(workspace: Workspace, path: RepoPath, blamed: Sequence[_BlamedLine]) -> list[_SegmentText]:
     if any(b"\0" in line.text for line in blamed):
         raise InputError(f"'{path.display}' is a binary file", hint="lines are attributed in text files only")
-    parents = _parents(desk.repository, sorted({line.commit for line in blamed if line.commit is not None}))
+    parents = _parents(workspace.repository, sorted({line.commit for line in blamed if line.commit is not None}))
     uncommitted = any(line.commit is None for line in blamed)
-    head = desk.repository.head().commit if uncommitted else None
+    head = workspace.repository.head().commit if uncommitted else None
     made = []
     for group in _groups(blamed):
         first = group[0]

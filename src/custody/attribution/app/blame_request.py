@@ -33,12 +33,12 @@ class SegmentOrigin:
     prompt: str | None = None
 
 
-def blame_segments(desk: Workspace, segments: Iterable[Segment], *, with_prompt: bool) -> list[SegmentOrigin]:
+def blame_segments(workspace: Workspace, segments: Iterable[Segment], *, with_prompt: bool) -> list[SegmentOrigin]:
     """Who wrote the segments of one file, neighbors with the same trace and tier as one."""
-    rules = document_rules(desk)
+    rules = document_rules(workspace)
     digest = rules_digest({TABLE: rules})
     ordered = sorted(segments, key=lambda segment: segment.lines)
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         asking = _SegmentQuery(store, rules)
         findings = [
             attribute(

@@ -54,9 +54,9 @@ def commits_written(evidence: AttributionContext, *, captured: bool = False) -> 
     for commit, seconds in commits:
         only_claims = open_since is None or (seconds is not None and seconds * NS < open_since)
         (told if only_claims else walked).append(commit)
-    evidence.desk.progress.start("reading commits", len(commits))
+    evidence.workspace.progress.start("reading commits", len(commits))
     yield from _walked(evidence, walked)
-    evidence.desk.progress.step(len(told))
+    evidence.workspace.progress.step(len(told))
     yield from () if captured else _iterate_claims(evidence, told)
 
 
@@ -85,7 +85,7 @@ def _walked(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Itera
         for commit, change in zip(commits, changes, strict=True):
             paths = [file.path for file in change.files if file.kind is not ChangeKind.DELETED]
             written = [wrote for path in paths for wrote in _of_file(evidence, answers, commit, path)]
-            evidence.desk.progress.step(1)
+            evidence.workspace.progress.step(1)
             if written:
                 yield written
 
@@ -106,7 +106,7 @@ def _of_file(
     except InputError:
         return  # no text: a link, a submodule, a binary file
     except GitError as error:
-        evidence.desk.talk(f"'{path.display}' in {commit[:12]} is left out: {error.message}")
+        evidence.workspace.talk(f"'{path.display}' in {commit[:12]} is left out: {error.message}")
         return
     brought = [n for n, line in enumerate(version.lines, start=1) if line.trail and line.trail[-1] == commit]
     if not brought:

@@ -39,10 +39,12 @@ class FileVersion:
 
 
 class AttributionContext:
-    """One desk's evidence about lines, for as many files as one likes."""
+    """One workspace's evidence about lines, for as many files as one likes."""
 
-    def __init__(self, desk: Workspace, store: Store, objects: ObjectReader[Object], rules: AttributeRules) -> None:
-        self.desk = desk
+    def __init__(
+        self, workspace: Workspace, store: Store, objects: ObjectReader[Object], rules: AttributeRules
+    ) -> None:
+        self.workspace = workspace
         self.store = store
         self.rules = rules
         self.objects = objects
@@ -51,7 +53,7 @@ class AttributionContext:
     @property
     def repository(self) -> Repository:
         """The repository that is asked about."""
-        return self.desk.repository
+        return self.workspace.repository
 
     @cached_property
     def digest(self) -> Digest:
@@ -62,7 +64,7 @@ class AttributionContext:
     def lineage(self) -> Lineage:
         """What was captured, replayed up to now."""
         lineage = Lineage(self.store, self.objects, self.rules)
-        lineage.catch_up(self.desk.progress.start, self.desk.progress.step)
+        lineage.catch_up(self.workspace.progress.start, self.workspace.progress.step)
         return lineage
 
     def catch_up(self) -> None:
@@ -157,40 +159,40 @@ class AttributionContext:
         if not hunks:
             return list(old)
         replaced = [(hunk, _removed(old, hunk)) for hunk in hunks]
-        return self.history.explained(spliced(old, hunks), AddingCommit(None, self.desk.now_ns()), path, replaced)
+        return self.history.explained(spliced(old, hunks), AddingCommit(None, self.workspace.now_ns()), path, replaced)
 
 
 @contextmanager
 def open_attribution(
-    desk: Workspace, profile: Profile | None = None, effective: Effective | None = None
+    workspace: Workspace, profile: Profile | None = None, effective: Effective | None = None
 ) -> Iterator[AttributionContext]:
     """Open everything that attribution needs, under the rules in force or others, perhaps with another profile."""
-    rules = (effective or load_rules(desk)[0]).of(AttributeRules)
+    rules = (effective or load_rules(workspace)[0]).of(AttributeRules)
     if profile is not None:
         rules = replace(rules, profile=profile)
-    with open_store_with_traces(desk) as store, desk.repository.objects() as objects, ExitStack() as stack:
-        evidence = AttributionContext(desk, store, objects, rules)
+    with open_store_with_traces(workspace) as store, workspace.repository.objects() as objects, ExitStack() as stack:
+        evidence = AttributionContext(workspace, store, objects, rules)
         try:
             evidence.catch_up()
         except StoreUnwritable:
-            copy = desk.private_copy(store)
+            copy = workspace.private_copy(store)
             if copy is None:
                 raise
-            evidence = AttributionContext(desk, stack.enter_context(copy), objects, rules)
+            evidence = AttributionContext(workspace, stack.enter_context(copy), objects, rules)
         yield evidence
 
 
-def open_store_with_traces(desk: Workspace) -> AbstractContextManager[Store]:
-    """The desk's store, with what other tools' traces in the work tree say where there are any.
+def open_store_with_traces(workspace: Workspace) -> AbstractContextManager[Store]:
+    """The workspace's store, with what other tools' traces in the work tree say where there are any.
 
     What the work tree holds now was not known at a past moment.
     """
-    work_tree = desk.repository.work_tree
-    if desk.until_ns is not None or work_tree is None or not (work_tree / TRACES).is_dir():
-        return desk.reading()
+    work_tree = workspace.repository.work_tree
+    if workspace.until_ns is not None or work_tree is None or not (work_tree / TRACES).is_dir():
+        return workspace.reading()
     from custody.intake.import_traces import reading_with_traces  # few repositories have any, and it loads much
 
-    return reading_with_traces(desk)
+    return reading_with_traces(workspace)
 
 
 def _hunk(committed: Sequence[str], texts: Sequence[str], gap: UnmatchedRange) -> CommitHunk:

@@ -58,13 +58,13 @@ class TraceExportCount:
         return ExportTracesReport(path=self.path, records=self.records, left_out=self.left_out)
 
 
-def export_agent_trace(desk: Workspace, path: Path) -> TraceExportCount:
+def export_agent_trace(workspace: Workspace, path: Path) -> TraceExportCount:
     """Write what calls brought into commits, what they wrote that no commit holds, and every trace that was imported.
 
     The file appears whole or not at all.
     """
     written, left_out = 0, 0
-    with _records(desk) as records, open_atomic(path) as out:
+    with _records(workspace) as records, open_atomic(path) as out:
         for record in records:
             if record is None:
                 left_out += 1
@@ -75,16 +75,16 @@ def export_agent_trace(desk: Workspace, path: Path) -> TraceExportCount:
 
 
 @contextmanager
-def _records(desk: Workspace) -> Iterator[Iterator[TraceRecord | None]]:
+def _records(workspace: Workspace) -> Iterator[Iterator[TraceRecord | None]]:
     """Commit by commit, then session by session; None stands for what has no lines to speak of."""
-    if desk.home is None:
+    if workspace.home is None:
         # A team's database without a repository: there are no commits to tell of.
-        with desk.reading() as store:
-            yield _of_sessions(desk, store, set())
+        with workspace.reading() as store:
+            yield _of_sessions(workspace, store, set())
         return
-    with open_attribution(desk) as evidence:
+    with open_attribution(workspace) as evidence:
         exported_calls: set[tuple[str, str, str]] = set()
-        yield chain(_of_commits(evidence, exported_calls), _of_sessions(desk, evidence.store, exported_calls))
+        yield chain(_of_commits(evidence, exported_calls), _of_sessions(workspace, evidence.store, exported_calls))
 
 
 def _of_commits(evidence: AttributionContext, exported_calls: set[tuple[str, str, str]]) -> Iterator[TraceRecord]:
@@ -96,13 +96,13 @@ def _of_commits(evidence: AttributionContext, exported_calls: set[tuple[str, str
 
 
 def _of_sessions(
-    desk: Workspace, store: Store, exported_calls: set[tuple[str, str, str]]
+    workspace: Workspace, store: Store, exported_calls: set[tuple[str, str, str]]
 ) -> Iterator[TraceRecord | None]:
-    desk.progress.start("exporting", None)
+    workspace.progress.start("exporting", None)
     for session in sessions_with_files(store):
         yield from _of_edits(store, session, exported_calls)
         yield from _of_traces(store, session)
-        desk.progress.step(1)
+        workspace.progress.step(1)
 
 
 # --- what was captured here -------------------------------------------------------------------------------------------

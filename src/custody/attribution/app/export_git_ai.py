@@ -50,10 +50,10 @@ class _NoteBatch:
             self.notes[written[0].commit] = print_note(written[0].commit, files)
 
 
-def export_gitai(desk: Workspace, folder: Path) -> ExportGitAiReport:
+def export_gitai(workspace: Workspace, folder: Path) -> ExportGitAiReport:
     """Write a file for each commit, under its id, into a folder that is empty or does not exist."""
     _check_empty(folder)
-    made = _made(desk)
+    made = _made(workspace)
     folder.mkdir(parents=True, exist_ok=True)
     for commit, note in made.notes.items():
         with open_atomic(folder / commit) as out:
@@ -61,11 +61,11 @@ def export_gitai(desk: Workspace, folder: Path) -> ExportGitAiReport:
     return _report(made, str(folder), None, NoteWriteCount(len(made.notes), 0, ()))
 
 
-def export_gitai_notes(desk: Workspace, ref: str) -> ExportGitAiReport:
+def export_gitai_notes(workspace: Workspace, ref: str) -> ExportGitAiReport:
     """Put a note on each commit, in the reference that was asked for."""
-    made = _made(desk)
-    done = desk.repository.write_notes(ref, made.notes, is_ours, desk.now_ns() // NS)
-    return _report(made, str(desk.repository.git_dir), ref, done)
+    made = _made(workspace)
+    done = workspace.repository.write_notes(ref, made.notes, is_ours, workspace.now_ns() // NS)
+    return _report(made, str(workspace.repository.git_dir), ref, done)
 
 
 def is_ours(note: bytes) -> bool:
@@ -76,9 +76,9 @@ def is_ours(note: bytes) -> bool:
         return False
 
 
-def _made(desk: Workspace) -> _NoteBatch:
+def _made(workspace: Workspace) -> _NoteBatch:
     made = _NoteBatch()
-    with open_attribution(desk) as evidence:
+    with open_attribution(workspace) as evidence:
         for written in commits_written(evidence):
             made.add(written)
     return made

@@ -131,7 +131,7 @@ class LineAttributor:
             parent = found.parents[0] if found.parents else None
             at_ns = None if found.author.at is None else found.author.at.seconds * NS
         elif line.trail:
-            parent, at_ns = version.base, self._evidence.desk.now_ns()
+            parent, at_ns = version.base, self._evidence.workspace.now_ns()
         texts = version.texts[lines.first - 1 : lines.last]
         hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in texts)
         return Segment(version.path, lines, commit, parent, at_ns, hashed)

@@ -61,7 +61,7 @@ def origin_files(
     for row in evidence.lineage.tables.of_chain(store):
         by_path.setdefault(row.path, []).append(row)
     naming = _StateNames(evidence.lineage)
-    evidence.desk.progress.start("comparing", len(by_path))
+    evidence.workspace.progress.start("comparing", len(by_path))
     made: dict[RepoPath, bytes] = {}
     for path, rows in sorted(by_path.items()):
         states = list(_states(evidence.lineage, rows, naming))
@@ -71,7 +71,7 @@ def origin_files(
             likes = list(_likes(evidence, path, {row.id: row for row in rows}, ends, naming))
             told = FileOrigins(version=1, path=str(path), states=states, likes=likes)
         made[path] = encode_origins(told)
-        evidence.desk.progress.step(1)
+        evidence.workspace.progress.step(1)
     return made
 
 

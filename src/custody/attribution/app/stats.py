@@ -153,21 +153,21 @@ class LineStatistics:
 
 
 def stats(
-    desk: Workspace, where: str | None = None, *, revision: str | None = None, agent: str | None = None
+    workspace: Workspace, where: str | None = None, *, revision: str | None = None, agent: str | None = None
 ) -> StatsReport:
     """Whose the lines of a file, a folder or the whole repository are, as of a commit; perhaps one agent's share."""
-    repository = desk.repository
-    root = _root(desk, where)
+    repository = workspace.repository
+    root = _root(workspace, where)
     commit = repository.resolve(revision or "HEAD")
     files = _files(repository, commit, root)
     # Only lineage tells lines apart: profile 'document' asks about stretches and git blame of every file.
-    with open_attribution(desk, "lineage") as evidence:
+    with open_attribution(workspace, "lineage") as evidence:
         since_ns = evidence.history.since_ns
         counting = _LineCounter(evidence, commit, root, agent)
-        desk.progress.start("counting", len(files))
+        workspace.progress.start("counting", len(files))
         for path in files:
             counting.count(path)
-            desk.progress.step(1)
+            workspace.progress.step(1)
         digest = evidence.digest
         check_agent(agent, (*(row.agent for row in agent_rows(evidence.store)), *counting.counted.by["agent"]))
     return _report(counting.counted, root, commit, digest_text(digest), since_ns)
@@ -268,14 +268,14 @@ class _LineCounter:
         return UNKNOWN if at is None or not 0 <= at.seconds <= SECONDS_MAX else text_from(at.seconds * NS)[:DAY_SIGNS]
 
 
-def _root(desk: Workspace, where: str | None) -> RepoPath | None:
+def _root(workspace: Workspace, where: str | None) -> RepoPath | None:
     """The file or folder that is meant; None for the whole repository."""
-    work_tree = desk.repository.work_tree
+    work_tree = workspace.repository.work_tree
     if where is None:
         return None
-    if work_tree is not None and os.path.realpath(desk.folder / where) == os.path.realpath(work_tree):
+    if work_tree is not None and os.path.realpath(workspace.folder / where) == os.path.realpath(work_tree):
         return None
-    return desk.repository.path(where, desk.folder)
+    return workspace.repository.path(where, workspace.folder)
 
 
 def _files(repository: Repository, commit: CommitSha, root: RepoPath | None) -> Sequence[RepoPath]:

@@ -11,7 +11,7 @@ from custody.attribution.app.blame import BlameResult, Profile, blame
 from custody.attribution.wire.blame import TIER_WORDS, Attribution, BlameReport
 from custody.core.errors import InputError
 from custody.core.lines import Lines
-from custody.terminal.frame import answer, json_option, open_workspace, remote_desk
+from custody.terminal.frame import answer, json_option, open_workspace, remote_workspace
 
 MARKS = {"agent": "A", "mixed": "m", "person": "P", "none": "."}
 TIERS = TIER_WORDS
@@ -74,8 +74,8 @@ def command(  # noqa: PLR0913 - one argument for each option
     if sum((as_json, porcelain, form is not None)) > 1:
         raise InputError("--json, --porcelain and --format are shapes of one answer", hint="give one of them")
     wanted = [_stretch(text) for text in stretches]
-    desk = open_workspace(ctx) if remote is None else remote_desk(ctx, remote or None)
-    blamed = blame(desk, file, revision=revision, stretches=wanted, profile=profile)
+    workspace = open_workspace(ctx) if remote is None else remote_workspace(ctx, remote or None)
+    blamed = blame(workspace, file, revision=revision, stretches=wanted, profile=profile)
     if form is not None:
         click.echo(_formed(blamed.report, form), nl=False)
         return 0

@@ -26,7 +26,7 @@ from custody.workspace.workspace import Workspace
 
 
 def cite_audit(
-    desk: Workspace,
+    workspace: Workspace,
     names: Sequence[str],
     stdin: bytes = b"",
     *,
@@ -37,9 +37,9 @@ def cite_audit(
 
     Where records tell who wrote them, or ``session`` is named, what those tell is looked at too.
     """
-    rules = rules_for(desk, coverage_min)
-    reports = {name: AuditSubject.of(read_report(desk, name, stdin)) for name in names}
-    record_findings = _find_in_records(desk, reports, rules, session)
+    rules = rules_for(workspace, coverage_min)
+    reports = {name: AuditSubject.of(read_report(workspace, name, stdin)) for name in names}
+    record_findings = _find_in_records(workspace, reports, rules, session)
     audits = [(name, audit_of(subject, rules, record_findings[name].found)) for name, subject in reports.items()]
     cited = sum(audit.coverage.cited for _, audit in audits)
     total = sum(audit.coverage.total for _, audit in audits)
@@ -58,13 +58,13 @@ def cite_audit(
 
 
 def _find_in_records(
-    desk: Workspace, reports: Mapping[str, AuditSubject], rules: CiteRules, session: str | None
+    workspace: Workspace, reports: Mapping[str, AuditSubject], rules: CiteRules, session: str | None
 ) -> Mapping[str, RecordFindings]:
     """What records say of each report, or why they say nothing."""
     try:
-        desk.repository  # noqa: B018 - only whether there is one
-        why = None if desk.exists() else "nothing was recorded here"
-        if not desk.spooled:
+        workspace.repository  # noqa: B018 - only whether there is one
+        why = None if workspace.exists() else "nothing was recorded here"
+        if not workspace.spooled:
             why = "the repository here is another project's"
     except InputError:
         why = "there is no repository here"
@@ -73,7 +73,7 @@ def _find_in_records(
             open_report_evidence,  # attribution is large, and many reports lie elsewhere
         )
 
-        with open_report_evidence(desk, session) as records:
+        with open_report_evidence(workspace, session) as records:
             return {name: records.look(name, subject, rules) for name, subject in reports.items()}
     if session is not None:
         raise InputError(f"no session is named '{session}': {why}", hint="'custody log' lists the sessions")

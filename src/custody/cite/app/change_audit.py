@@ -19,8 +19,8 @@ from custody.workspace.workspace import Workspace
 class ChangeAudit:
     """Audit of a change's texts by the rules that are passed in."""
 
-    def __init__(self, desk: Workspace, effective: Effective) -> None:
-        self._desk = desk
+    def __init__(self, workspace: Workspace, effective: Effective) -> None:
+        self._workspace = workspace
         self._effective = effective
         self._rules = effective.of(CiteRules)
 
@@ -39,12 +39,12 @@ class ChangeAudit:
 
         It ends early where the store or a file cannot be read: the check of attribution reports that.
         """
-        if not self._desk.exists():
+        if not self._workspace.exists():
             return
         from custody.cite.app.records import ReportEvidence  # it loads much, and few changes have documents
 
         try:
-            with open_attribution(self._desk, "lineage", self._effective) as evidence:
+            with open_attribution(self._workspace, "lineage", self._effective) as evidence:
                 recording = ReportEvidence(evidence, head=head, believes_claims=False)
                 for file, content in documents:
                     subject = AuditSubject.of(content)
@@ -57,10 +57,10 @@ class ChangeAudit:
     @cached_property
     def _last_source(self) -> int:
         """The last id that this store's registry gave; 0 where there is none, or none can be read."""
-        if not self._desk.exists():
+        if not self._workspace.exists():
             return 0
         try:
-            with self._desk.reading() as store:
+            with self._workspace.reading() as store:
                 return last_source_number(store)
         except StoreError:
             return 0  # the gate reports on the store elsewhere

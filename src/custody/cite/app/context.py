@@ -34,10 +34,12 @@ from custody.workspace.workspace import Workspace
 SCORE_DIGITS = 6
 
 
-def cite_context(desk: Workspace, *, budget: int | None = None, objectives: Sequence[str] = ()) -> CiteContextReport:
+def cite_context(
+    workspace: Workspace, *, budget: int | None = None, objectives: Sequence[str] = ()
+) -> CiteContextReport:
     """The context of every source here under a budget of tokens."""
-    rules = rules_for(desk)
-    registry, found = _candidates(desk)
+    rules = rules_for(workspace)
+    registry, found = _candidates(workspace)
     made = build_context(
         found, ContextRequest(rules=rules, attention=Attention(objectives=tuple(objectives)), budget=budget)
     )
@@ -64,7 +66,7 @@ def cite_context(desk: Workspace, *, budget: int | None = None, objectives: Sequ
     )
 
 
-def cite_text(desk: Workspace, source_id: str) -> CiteTextReport:
+def cite_text(workspace: Workspace, source_id: str) -> CiteTextReport:
     """The whole text that is known of one source, by any of its ids."""
 
     def look(shelf: Shelf) -> CiteTextReport:
@@ -80,11 +82,11 @@ def cite_text(desk: Workspace, source_id: str) -> CiteTextReport:
             digest=None if found.text is None else digest_of(found.text),
         )
 
-    return InStore(desk).look(look)
+    return InStore(workspace).look(look)
 
 
 def cite_near(
-    desk: Workspace,
+    workspace: Workspace,
     source_id: str | None = None,
     *,
     file: str | None = None,
@@ -93,16 +95,16 @@ def cite_near(
     least: float | None = None,
 ) -> CiteNearReport:
     """Near copies among the sources here, of one of them, or of a file."""
-    registry, context_candidates = _candidates(desk)
+    registry, context_candidates = _candidates(workspace)
     texts = [
         (context_candidate.source_id, context_candidate.text)
         for context_candidate in context_candidates
         if context_candidate.text is not None
     ]
     if file is not None:
-        pairs = _near_one(file, read_report(desk, file, stdin).decode("utf-8", "replace"), texts, way, least)
+        pairs = _near_one(file, read_report(workspace, file, stdin).decode("utf-8", "replace"), texts, way, least)
     elif source_id is not None:
-        said = cite_text(desk, source_id)
+        said = cite_text(workspace, source_id)
         others = [pair for pair in texts if pair[0] != said.id]
         pairs = [] if said.text is None else _near_one(said.id, said.text, others, way, least)
     else:
@@ -122,9 +124,9 @@ def cite_near(
     )
 
 
-def cite_search(desk: Workspace, question: str, *, most: int) -> CiteSearchReport:
+def cite_search(workspace: Workspace, question: str, *, most: int) -> CiteSearchReport:
     """The sources here whose title and text are most like a question."""
-    registry, context_candidates = _candidates(desk)
+    registry, context_candidates = _candidates(workspace)
     index = VectorIndex(
         [
             (context_candidate.source_id, f"{context_candidate.source.title}\n{context_candidate.text or ''}")
@@ -155,16 +157,16 @@ def _near_one(
     ]
 
 
-def _candidates(desk: Workspace) -> tuple[str | None, list[ContextCandidate]]:
+def _candidates(workspace: Workspace) -> tuple[str | None, list[ContextCandidate]]:
     def look(shelf: Shelf) -> tuple[str | None, list[ContextCandidate]]:
-        desk.progress.start("reading sources", shelf.last())
+        workspace.progress.start("reading sources", shelf.last())
         found: list[ContextCandidate] = []
         for context_candidate in candidates(shelf):
-            desk.progress.step(1)
+            workspace.progress.step(1)
             found.append(context_candidate)
         return _name(shelf), found
 
-    return InStore(desk).look(look)
+    return InStore(workspace).look(look)
 
 
 def _name(shelf: Shelf) -> str | None:

@@ -15,17 +15,23 @@ STDOUT = "-"
 
 
 def cite_convert(
-    desk: Workspace, name: str, to: TargetName, stdin: bytes = b"", *, output: str | None = None, in_place: bool = False
+    workspace: Workspace,
+    name: str,
+    to: TargetName,
+    stdin: bytes = b"",
+    *,
+    output: str | None = None,
+    in_place: bool = False,
 ) -> tuple[CiteConvertReport, bytes]:
     """What was done, and the new text; it is written to ``output`` or over the file itself, if either is asked for."""
     if in_place and (output is not None or name == STDIN):
         raise InputError("--in-place needs a file, and no --output", hint="leave one of the two out")
-    data = read_report(desk, name, stdin)
+    data = read_report(workspace, name, stdin)
     done = convert(data, ConversionTarget(to))
     target = name if in_place else output or STDOUT
     written = target != STDOUT and not (in_place and done.text == data)
     if written:
-        write_report(desk.folder / target, done.text)
+        write_report(workspace.folder / target, done.text)
     return _report(name, to, target, data, written=written, changes=len(done.changes)), done.text
 
 
@@ -48,12 +54,12 @@ def _report(name: str, to: TargetName, target: str, data: bytes, *, written: boo
     )
 
 
-def cite_export(desk: Workspace, name: str, stdin: bytes = b"", *, output: str | None = None) -> bytes:
+def cite_export(workspace: Workspace, name: str, stdin: bytes = b"", *, output: str | None = None) -> bytes:
     """The listed sources of a report as CSL-JSON, written to ``output`` if it is given."""
-    subject = AuditSubject.of(read_report(desk, name, stdin))
+    subject = AuditSubject.of(read_report(workspace, name, stdin))
     made = encode_csl([_csl(item) for item in csl_items(subject.listing.entries)])
     if output is not None and output != STDOUT:
-        write_report(Path(desk.folder) / output, made)
+        write_report(Path(workspace.folder) / output, made)
     return made
 
 

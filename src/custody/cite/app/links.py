@@ -107,17 +107,21 @@ def ask_web(
 
 
 def cite_check_links(
-    desk: Workspace, wanted: LinkSelection, stdin: bytes = b"", *, network: bool = False, web: Web | None = None
+    workspace: Workspace, wanted: LinkSelection, stdin: bytes = b"", *, network: bool = False, web: Web | None = None
 ) -> CiteLinksReport:
     """How the addresses answer; without ``network`` nothing is asked, and the report says what would be."""
-    rules = rules_for(desk)
-    run = _LinkRun(rules=rules, now_ns=desk.now_ns())
-    registry = None if wanted.file is not None else SourceRegistry(InStore(desk), user(), desk.now_ns, desk.token)
-    about, chosen = _gathered(desk, wanted, stdin, registry, run)
+    rules = rules_for(workspace)
+    run = _LinkRun(rules=rules, now_ns=workspace.now_ns())
+    registry = (
+        None
+        if wanted.file is not None
+        else SourceRegistry(InStore(workspace), user(), workspace.now_ns, workspace.token)
+    )
+    about, chosen = _gathered(workspace, wanted, stdin, registry, run)
     if network:
-        _look(desk, chosen, run, ask_web if web is None else web)
+        _look(workspace, chosen, run, ask_web if web is None else web)
         if registry is not None:
-            _remember(desk, registry, chosen, run)
+            _remember(workspace, registry, chosen, run)
     links = [_shown(selected_link, run, network=network) for selected_link in chosen]
     gone = network and any(link.verdict == LinkVerdict.GONE.value for link in links)
     return CiteLinksReport(
@@ -143,10 +147,10 @@ class _SelectionFacts(NamedTuple):
 
 
 def _gathered(
-    desk: Workspace, wanted: LinkSelection, stdin: bytes, registry: SourceRegistry | None, run: _LinkRun
+    workspace: Workspace, wanted: LinkSelection, stdin: bytes, registry: SourceRegistry | None, run: _LinkRun
 ) -> tuple[_SelectionFacts, list[_SelectedLink]]:
     if registry is None:
-        listed = AuditSubject.of(read_report(desk, str(wanted.file), stdin)).listing.entries
+        listed = AuditSubject.of(read_report(workspace, str(wanted.file), stdin)).listing.entries
         labels = [(None if entry.label is None else str(entry.label), entry.url) for entry in listed]
         missing = [label or "-" for label, url in labels if url is None]
         return _SelectionFacts(None, missing, 0), [
@@ -183,29 +187,29 @@ def _list_held_hosts(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str,
     return held
 
 
-def _look(desk: Workspace, chosen: Sequence[_SelectedLink], run: _LinkRun, web: Web) -> None:
+def _look(workspace: Workspace, chosen: Sequence[_SelectedLink], run: _LinkRun, web: Web) -> None:
     """Ask; what was found out before somebody broke it off is kept."""
     urls = list(dict.fromkeys(link.url for link in chosen if isinstance(_choose_target(link, run), RequestTarget)))
     if not urls:
         return
-    desk.progress.start("checking links", len(urls))
+    workspace.progress.start("checking links", len(urls))
 
     def tell(found: LinkOutcome) -> None:
         run.found[found.url] = found
-        desk.progress.step(1)
+        workspace.progress.step(1)
 
     try:
-        web(urls, run.rules, desk.now_ns, tell)
+        web(urls, run.rules, workspace.now_ns, tell)
     except KeyboardInterrupt:
         run.stopped = True
     run.end()
 
 
-def _remember(desk: Workspace, registry: SourceRegistry, chosen: Sequence[_SelectedLink], run: _LinkRun) -> None:
+def _remember(workspace: Workspace, registry: SourceRegistry, chosen: Sequence[_SelectedLink], run: _LinkRun) -> None:
     try:
         registry.checked((str(link.id), run.told[link.url]) for link in chosen if link.url in run.told)
     except WorldError as error:
-        desk.talk(f"{error.message}; what was found out is shown, and not remembered")
+        workspace.talk(f"{error.message}; what was found out is shown, and not remembered")
 
 
 def _choose_target(link: _SelectedLink, run: _LinkRun) -> RequestTarget | Unfit | SkippedLink:

@@ -60,11 +60,11 @@ _ISSUE = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/(\d{1,9
 
 
 @contextmanager
-def open_report_evidence(desk: Workspace, session: str | None = None) -> Iterator["ReportEvidence"]:
+def open_report_evidence(workspace: Workspace, session: str | None = None) -> Iterator["ReportEvidence"]:
     """A look at reports through the records of this repository, or of one session; something must be recorded here."""
     # Sources that were read and have no number yet get one now, so that any session's readings can be asked for.
-    InStore(desk).look(lambda _shelf: None)
-    with open_attribution(desk, "lineage") as evidence:
+    InStore(workspace).look(lambda _shelf: None)
+    with open_attribution(workspace, "lineage") as evidence:
         yield ReportEvidence(evidence, session)
         evidence.save()
 
@@ -108,7 +108,7 @@ class ReportEvidence:
     def look(self, name: str, subject: AuditSubject, rules: CiteRules) -> RecordFindings:
         """What records say of a report."""
         try:
-            path = None if name == STDIN else self._evidence.repository.path(name, self._evidence.desk.folder)
+            path = None if name == STDIN else self._evidence.repository.path(name, self._evidence.workspace.folder)
             lines = self._lines(path, subject)
         except InputError as error:
             if self._asked is None:

@@ -63,9 +63,9 @@ class SourceStatement:
         )
 
 
-def cite_add(desk: Workspace, said: SourceStatement, who: str | None = None) -> CiteAddReport:
+def cite_add(workspace: Workspace, said: SourceStatement, who: str | None = None) -> CiteAddReport:
     """Register a source; ``who`` does so, without it the user of this machine."""
-    registry = _registry(desk, who)
+    registry = _registry(workspace, who)
     identity, is_new = registry.registered(said.source())
     return registry.keeper.look(
         lambda shelf: CiteAddReport(
@@ -77,25 +77,25 @@ def cite_add(desk: Workspace, said: SourceStatement, who: str | None = None) -> 
     )
 
 
-def cite_list(desk: Workspace) -> CiteListReport:
+def cite_list(workspace: Workspace) -> CiteListReport:
     """Every source, by number."""
 
     def look(shelf: Shelf) -> CiteListReport:
         shown: list[CiteSource] = []
         lost: list[str] = []
-        desk.progress.start("reading sources", shelf.last())
+        workspace.progress.start("reading sources", shelf.last())
         for entry in shelf.entries():
-            desk.progress.step(1)
+            workspace.progress.step(1)
             if entry.into is None and source_of(shelf, entry) is None:
                 lost.append(id_of(entry.number))
             elif entry.into is None:
                 shown.append(_shown(shelf, entry))
         return CiteListReport(registry=_name(shelf), sources=shown, lost=lost)
 
-    return _registry(desk).keeper.look(look)
+    return _registry(workspace).keeper.look(look)
 
 
-def cite_page(desk: Workspace, after: int, limit: int) -> tuple[list[CiteSource], int | None]:
+def cite_page(workspace: Workspace, after: int, limit: int) -> tuple[list[CiteSource], int | None]:
     """The next sources behind a number, and the last one's number where there are more; lost ones are passed over."""
 
     def look(shelf: Shelf) -> tuple[list[CiteSource], int | None]:
@@ -111,10 +111,10 @@ def cite_page(desk: Workspace, after: int, limit: int) -> tuple[list[CiteSource]
             last = number
         return shown, None
 
-    return _registry(desk).keeper.look(look)
+    return _registry(workspace).keeper.look(look)
 
 
-def cite_show(desk: Workspace, source_id: str) -> CiteShowReport:
+def cite_show(workspace: Workspace, source_id: str) -> CiteShowReport:
     """Everything about one source, by any of its ids."""
 
     def look(shelf: Shelf) -> CiteShowReport:
@@ -156,18 +156,18 @@ def cite_show(desk: Workspace, source_id: str) -> CiteShowReport:
             suggestions=_suggestions(shelf, source_id),
         )
 
-    return _registry(desk).keeper.look(look)
+    return _registry(workspace).keeper.look(look)
 
 
-def cite_merge(desk: Workspace, kept: str, absorbed: str, *, reason: str | None = None) -> CiteMergeReport:
+def cite_merge(workspace: Workspace, kept: str, absorbed: str, *, reason: str | None = None) -> CiteMergeReport:
     """Say that two ids are one source."""
-    registry = _registry(desk)
+    registry = _registry(workspace)
     return _now(registry, registry.merge(kept, absorbed, SAID_SO if reason is None else reason))
 
 
-def cite_unmerge(desk: Workspace, source_id: str, *, url: str | None, reason: str) -> CiteMergeReport:
+def cite_unmerge(workspace: Workspace, source_id: str, *, url: str | None, reason: str) -> CiteMergeReport:
     """Take a merge back: of an id, or of one address of a source."""
-    registry = _registry(desk)
+    registry = _registry(workspace)
     if url is not None:
         parted = registry.part(source_id, url, reason)
         return _now(registry, parted, source_id)
@@ -175,8 +175,8 @@ def cite_unmerge(desk: Workspace, source_id: str, *, url: str | None, reason: st
     return _now(registry, registry.unmerge(source_id, reason), before)
 
 
-def _registry(desk: Workspace, who: str | None = None) -> SourceRegistry:
-    return SourceRegistry(InStore(desk), who or user(), desk.now_ns, desk.token)
+def _registry(workspace: Workspace, who: str | None = None) -> SourceRegistry:
+    return SourceRegistry(InStore(workspace), who or user(), workspace.now_ns, workspace.token)
 
 
 def _now(registry: SourceRegistry, identity: SourceIdentity, *others: str) -> CiteMergeReport:

@@ -107,22 +107,22 @@ class InFile(_ProgramStore):
 class InStore:
     """The registry of a store: its events are records of the store's chain, numbers are given in one transaction."""
 
-    def __init__(self, desk: Workspace) -> None:
-        self._desk = desk
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
 
     def look(self, then: Callable[[Shelf], R]) -> R:
         """What ``then`` sees."""
-        with self._desk.reading() as store:
+        with self._workspace.reading() as store:
             try:
                 if not store.is_temporary():
                     self.adopt(store)
             except StoreUnwritable as error:
-                self._desk.talk(f"{error.message}; sources that wait for a number are not shown")
+                self._workspace.talk(f"{error.message}; sources that wait for a number are not shown")
             return then(RegistryTables(store).shelf(store.own()))
 
     def change(self, decide: Decide, then: Callable[[Shelf], R]) -> R:
         """Let events happen; they are committed when this returns."""
-        with self._desk.writing() as store:
+        with self._workspace.writing() as store:
             self.adopt(store)
             self._append(store, decide)
             return then(RegistryTables(store).shelf(store.own()))
@@ -164,7 +164,7 @@ class InStore:
             source, keys = self.safe(said)
             keys_of(source)
         except InputError as error:
-            self._desk.talk(f"record {seen.record.ref} registers no source: {error.message}")
+            self._workspace.talk(f"record {seen.record.ref} registers no source: {error.message}")
             return None
         read = seen.view if isinstance(seen.view, SourceAccess) else None
         passage = (
@@ -179,7 +179,7 @@ class InStore:
 
     def _arrival(self, event: RegistryChange) -> Arrival:
         return arrival_from(
-            EventId(f"registry-{self._desk.token()}"), redact_event_payload(payload_of(event), self._key)
+            EventId(f"registry-{self._workspace.token()}"), redact_event_payload(payload_of(event), self._key)
         )
 
     def _redacted(self, fields: dict[str, Json]) -> dict[str, Json]:
@@ -188,7 +188,7 @@ class InStore:
         return clean
 
     def _key(self) -> bytes:
-        return key_for(self._desk)
+        return key_for(self._workspace)
 
 
 _TEXTS = ("title", "url", "author", "publisher", "source_type")

@@ -29,11 +29,11 @@ from custody.workspace.workspace import Workspace
 ReportState = Literal["there", "missing", "of another text"]
 
 
-def cite_report(desk: Workspace, name: str, stdin: bytes = b"") -> tuple[CiteReportReport, str]:
+def cite_report(workspace: Workspace, name: str, stdin: bytes = b"") -> tuple[CiteReportReport, str]:
     """A report with its sources and its metrics, and its text without the list of sources."""
-    data = read_report(desk, name, stdin)
+    data = read_report(workspace, name, stdin)
     digest = digest_text(digest_of(data))
-    beside, state = _beside(desk, name, digest)
+    beside, state = _beside(workspace, name, digest)
     entries = find_listing(lay_out(data)).entries
     report = CiteReportReport(
         outcome="found" if beside is not None and not beside.passed else "fine",
@@ -49,9 +49,9 @@ def cite_report(desk: Workspace, name: str, stdin: bytes = b"") -> tuple[CiteRep
     return report, _text(ReportDraft.of(data, ()).text)
 
 
-def cite_contract(desk: Workspace, ids: Sequence[str], *, context: bool = False) -> CiteContractReport:
+def cite_contract(workspace: Workspace, ids: Sequence[str], *, context: bool = False) -> CiteContractReport:
     """The contract for all sources of the registry, or for these; or what those who gather are told of them."""
-    registry = SourceRegistry(InStore(desk))
+    registry = SourceRegistry(InStore(workspace))
     if ids:
         found = [_require_source(registry, source_id) for source_id in dict.fromkeys(ids)]
         sources = list({source.source_id: source for source in found}.values())
@@ -59,7 +59,7 @@ def cite_contract(desk: Workspace, ids: Sequence[str], *, context: bool = False)
         sources = [source for _, source in registry.all()]
     return CiteContractReport(
         kind="context" if context else "contract",
-        text=executor_context(sources) if context else citation_contract(sources, rules_for(desk)),
+        text=executor_context(sources) if context else citation_contract(sources, rules_for(workspace)),
         sources=[
             ReportSource(marker=f"[{source.source_id}]", id=source.source_id, title=source.title, url=source.url)
             for source in sources
@@ -74,17 +74,17 @@ def _require_source(registry: SourceRegistry, source_id: str) -> ResearchSource:
     return source
 
 
-def _beside(desk: Workspace, name: str, digest: str) -> tuple[SavedReportInfo | None, ReportState]:
+def _beside(workspace: Workspace, name: str, digest: str) -> tuple[SavedReportInfo | None, ReportState]:
     """What was saved beside a report, if it is of these bytes."""
     if name == STDIN:
         return None, "missing"
-    place = beside_of(desk.folder / name)
+    place = beside_of(workspace.folder / name)
     if not place.is_file():
         return None, "missing"
     try:
-        found = decode_beside(read_report(desk, str(place), b""))
+        found = decode_beside(read_report(workspace, str(place), b""))
     except InputError as error:
-        desk.talk(f"'{place.name}': {error.message}")
+        workspace.talk(f"'{place.name}': {error.message}")
         return None, "missing"
     return (found, "there") if found.digest == digest else (None, "of another text")
 

@@ -16,26 +16,26 @@ FILE_BYTES_MAX = 64 * 1024 * 1024
 """A larger file is no report."""
 
 
-def rules_for(desk: Workspace, coverage_min: float | None = None) -> CiteRules:
+def rules_for(workspace: Workspace, coverage_min: float | None = None) -> CiteRules:
     """The rules in force; outside a repository those of the user. ``coverage_min`` stands above both."""
-    rules = _in_force(desk)
+    rules = _in_force(workspace)
     return rules if coverage_min is None else replace(rules, coverage_min=coverage_min)
 
 
-def _in_force(desk: Workspace) -> CiteRules:
+def _in_force(workspace: Workspace) -> CiteRules:
     try:
-        desk.repository  # noqa: B018 - only whether there is one
+        workspace.repository  # noqa: B018 - only whether there is one
     except InputError:
         # A report may lie anywhere: without a repository there are no rules of one.
         return read_rules(lambda _path: None, os.environ)[0].of(CiteRules)
-    return load_rules(desk)[0].of(CiteRules)
+    return load_rules(workspace)[0].of(CiteRules)
 
 
-def read_report(desk: Workspace, name: str, stdin: bytes) -> bytes:
+def read_report(workspace: Workspace, name: str, stdin: bytes) -> bytes:
     """The bytes of a report; ``-`` is what came in."""
     if name == STDIN:
         return _checked(name, stdin)
-    path = desk.folder / name
+    path = workspace.folder / name
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise InputError(f"'{name}' is no file", hint="name Markdown files, or - for what is piped in")

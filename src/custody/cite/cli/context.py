@@ -41,15 +41,15 @@ def context(
       custody cite context --json | jq '.sources[] | select(.level == 0) | .id'
       custody cite context --restore S3
     """
-    desk = open_workspace(ctx)
+    workspace = open_workspace(ctx)
     if restore is not None:
         if budget is not None or objectives:
             raise InputError("--restore gives one source whole", hint="leave --budget and --objective out")
-        said = cite_text(desk, restore)
+        said = cite_text(workspace, restore)
         if said.text is None and not as_json:
             say(f"no passage of {said.id} was kept, so nothing of its text is known")
         return _text(said, said.text or "", as_json=as_json)
-    report = cite_context(desk, budget=budget, objectives=objectives)
+    report = cite_context(workspace, budget=budget, objectives=objectives)
     if report.left_out and not as_json:
         say(f"{len(report.left_out):,} source(s) did not fit: {_format_ids(report.left_out)}")
     return _text(report, report.context, as_json=as_json)

@@ -74,21 +74,21 @@ class _BenchIndex:
     unread: int
 
 
-def dupes_bench(desk: Workspace, pairs: Path, *, others: int = OTHERS, pointers: bool = False) -> DupesBenchReport:
+def dupes_bench(workspace: Workspace, pairs: Path, *, others: int = OTHERS, pointers: bool = False) -> DupesBenchReport:
     """Index what the pairs name and other changes of the repository, in the order of time; ask about every pair.
 
     Without ``pointers``, commits that messages name as their origin are not used: labels are often made from them.
     """
-    rules = load_rules(desk)[0].of(DedupeRules)
+    rules = load_rules(workspace)[0].of(DedupeRules)
     labelled = list(read_pairs(pairs))
-    asked = _select_changes(desk, labelled, others, rules)
+    asked = _select_changes(workspace, labelled, others, rules)
     with TemporaryDirectory() as folder:
         db = open_sqlite(Path(folder) / "index.db")
-        with Store(db, ViewWiring({}), Surroundings(desk.now_ns, desk.token, None)) as store:
-            indexed = _index(desk, store, asked, rules, pointers=pointers)
-            desk.progress.start("asking about pairs", len(labelled))
+        with Store(db, ViewWiring({}), Surroundings(workspace.now_ns, workspace.token, None)) as store:
+            indexed = _index(workspace, store, asked, rules, pointers=pointers)
+            workspace.progress.start("asking about pairs", len(labelled))
             asking = _PairQuery(store, indexed, rules, SHIPPED)
-            told = [prediction for pair in labelled for prediction in asking.about(pair, desk.progress.step)]
+            told = [prediction for pair in labelled for prediction in asking.about(pair, workspace.progress.step)]
     return _report(labelled, told, asking, indexed, rules)
 
 
@@ -112,7 +112,7 @@ def _pair(line: bytes, number: int) -> LabelledPair:
         raise InputError(f"line {number} is no labelled pair: {error}", hint="each line is one JSON object") from error
 
 
-def changes_of_pairs(desk: Workspace, pairs: Sequence[LabelledPair]) -> list[ChangeRef]:
+def changes_of_pairs(workspace: Workspace, pairs: Sequence[LabelledPair]) -> list[ChangeRef]:
     """The changes that pairs name, each once, with the commits of their own."""
     named: dict[PairKey, ChangeRef] = {}
     for pair in pairs:
@@ -120,44 +120,46 @@ def changes_of_pairs(desk: Workspace, pairs: Sequence[LabelledPair]) -> list[Cha
             named.setdefault(
                 (base, head), ChangeRef(base=CommitSha(base), head=CommitSha(head), opened_ns=seconds * NS)
             )
-    graph = graph_of(desk.repository, [asked.head for asked in named.values()])
+    graph = graph_of(workspace.repository, [asked.head for asked in named.values()])
     return [
         replace(asked, commits=tuple(own_commits(graph, asked.base, asked.head, COMMITS_READ_MAX)))
         for asked in named.values()
     ]
 
 
-def _select_changes(desk: Workspace, pairs: Sequence[LabelledPair], others: int, rules: DedupeRules) -> list[ChangeRef]:
+def _select_changes(
+    workspace: Workspace, pairs: Sequence[LabelledPair], others: int, rules: DedupeRules
+) -> list[ChangeRef]:
     """The changes of the pairs, and others of the repository evenly spread over its history."""
-    mine = changes_of_pairs(desk, pairs)
+    mine = changes_of_pairs(workspace, pairs)
     if not others:
         return mine
     heads = {asked.head for asked in mine}
-    every = changes_in(desk.repository, REFS, rules, commits=True).asked
+    every = changes_in(workspace.repository, REFS, rules, commits=True).asked
     rest = [change for change in every if change.head not in heads]
     return [*mine, *rest[:: max(1, -(-len(rest) // others))]]
 
 
 def _index(
-    desk: Workspace, store: Store, asked: Sequence[ChangeRef], rules: DedupeRules, *, pointers: bool
+    workspace: Workspace, store: Store, asked: Sequence[ChangeRef], rules: DedupeRules, *, pointers: bool
 ) -> _BenchIndex:
-    desk.progress.start("reading changes", len(asked))
+    workspace.progress.start("reading changes", len(asked))
     made: dict[PairKey, SketchedChange] = {}
     unread = 0
-    for sketched_change in sketch_all(str(desk.repository.git_dir), asked, rules, workers=WORKERS):
-        desk.progress.step(1)
+    for sketched_change in sketch_all(str(workspace.repository.git_dir), asked, rules, workers=WORKERS):
+        workspace.progress.step(1)
         if isinstance(sketched_change, Unread):
             unread += 1
             continue
         made[sketched_change.asked.base, sketched_change.asked.head] = (
             sketched_change if pointers else _without_pointers(sketched_change)
         )
-    desk.progress.start("indexing changes", len(made))
+    workspace.progress.start("indexing changes", len(made))
     numbers: dict[PairKey, int] = {}
     with store.writing():
         for key, change in sorted(made.items(), key=lambda item: (item[1].opened_ns, item[0])):
             numbers[key] = index_one(store, change, rules)
-            desk.progress.step(1)
+            workspace.progress.step(1)
     return _BenchIndex(made, numbers, unread)
 
 

@@ -13,9 +13,9 @@ class UnknownChange(InputError):
     """A name that no indexed change has, or more than one."""
 
 
-def find_change(desk: Workspace, typed: str) -> ChangeRow:
+def find_change(workspace: Workspace, typed: str) -> ChangeRow:
     """The indexed change with this name; see ``find_indexed_change``."""
-    with desk.reading() as store:
+    with workspace.reading() as store:
         return find_indexed_change(store, typed)
 
 

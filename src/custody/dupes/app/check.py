@@ -63,22 +63,24 @@ class DuplicateCheck:
     """The same suggestions in the same order, in this package's own nouns."""
 
 
-def dupes_check(desk: Workspace, change: str | None, *, worktree: bool = False, limit: int = SHOWN) -> DupesCheckReport:
+def dupes_check(
+    workspace: Workspace, change: str | None, *, worktree: bool = False, limit: int = SHOWN
+) -> DupesCheckReport:
     """What ``BASE..HEAD``, a commit or the work tree is like among everything indexed."""
-    rules = load_rules(desk)[0].of(DedupeRules)
+    rules = load_rules(workspace)[0].of(DedupeRules)
     digest = digest_text(rules_digest({"dedupe": rules}))
-    with _open_change(desk, change, worktree=worktree) as (repository, asked), desk.writing() as store:
+    with _open_change(workspace, change, worktree=worktree) as (repository, asked), workspace.writing() as store:
         checked = check_change(repository, store, asked, rules, digest)
-        kept = [_store_suggestion(store, evidence, desk.now_ns()) for evidence in checked.told]
+        kept = [_store_suggestion(store, evidence, workspace.now_ns()) for evidence in checked.told]
     return _report(checked, kept, limit, rules, digest)
 
 
-def dupes_look(desk: Workspace, asked: ChangeRef, *, limit: int = SHOWN) -> DupesCheckReport:
+def dupes_look(workspace: Workspace, asked: ChangeRef, *, limit: int = SHOWN) -> DupesCheckReport:
     """The same answer about one change, for somebody who only looks: its evidence is not kept."""
-    rules = load_rules(desk)[0].of(DedupeRules)
+    rules = load_rules(workspace)[0].of(DedupeRules)
     digest = digest_text(rules_digest({"dedupe": rules}))
-    with desk.reading() as store:
-        checked = check_change(desk.repository, store, asked, rules, digest)
+    with workspace.reading() as store:
+        checked = check_change(workspace.repository, store, asked, rules, digest)
     return _report(checked, [_suggested(evidence) for evidence in checked.told], limit, rules, digest)
 
 
@@ -162,16 +164,16 @@ def _match(like: ChangeMatch, says: DuplicateVerdict, related: Sequence[Relation
 
 
 @contextmanager
-def _open_change(desk: Workspace, change: str | None, *, worktree: bool) -> Iterator[tuple[Repository, ChangeRef]]:
+def _open_change(workspace: Workspace, change: str | None, *, worktree: bool) -> Iterator[tuple[Repository, ChangeRef]]:
     if worktree == (change is not None):
         raise InputError("say what to look for: BASE..HEAD, a commit, or --worktree", hint="give exactly one of them")
     if change is not None:
-        yield desk.repository, typed_change(desk.repository, change)
+        yield workspace.repository, typed_change(workspace.repository, change)
         return
-    with desk.repository.with_work_tree() as work:
+    with workspace.repository.with_work_tree() as work:
         for left_out in work.left_out:
-            desk.talk(f"'{left_out.path.display}' {left_out.reason}; it is left out")
-        base = desk.repository.head().commit or NO_COMMIT
+            workspace.talk(f"'{left_out.path.display}' {left_out.reason}; it is left out")
+        base = workspace.repository.head().commit or NO_COMMIT
         commits = (work.commit,)
         yield work.repository, ChangeRef(base=base, head=work.commit, name="the work tree", commits=commits)
 

@@ -39,28 +39,30 @@ MEMBERS_READ_MAX = 60
 ChangeRows = Mapping[int, ChangeRow]
 
 
-def dupes_cluster(desk: Workspace, changes: Sequence[str], *, with_landed: bool) -> DupesClusterReport:
+def dupes_cluster(workspace: Workspace, changes: Sequence[str], *, with_landed: bool) -> DupesClusterReport:
     """Compare all indexed changes that share something rare, and put those into clusters that are duplicates."""
-    rules = load_rules(desk)[0].of(DedupeRules)
-    with desk.reading() as store:
+    rules = load_rules(workspace)[0].of(DedupeRules)
+    with workspace.reading() as store:
         wanted = {find_indexed_change(store, typed).id for typed in changes}
         every = DupesTables(store).all_changes()
         rows = {row.id: row for row in every if with_landed or not row.on_main or row.id in wanted}
-        clusters, pairs = clusters_among(desk, store, rows, rules)
+        clusters, pairs = clusters_among(workspace, store, rows, rules)
     shown = [cluster for cluster in clusters if not wanted or wanted.intersection(cluster.members)]
     return DupesClusterReport(
-        clusters=[report_cluster(desk.repository, cluster, rows, rules) for cluster in shown],
+        clusters=[report_cluster(workspace.repository, cluster, rows, rules) for cluster in shown],
         changes=len(rows),
         pairs=pairs,
         rules_digest=digest_text(rules_digest({"dedupe": rules})),
     )
 
 
-def clusters_among(desk: Workspace, store: Store, rows: ChangeRows, rules: DedupeRules) -> tuple[list[Cluster], int]:
+def clusters_among(
+    workspace: Workspace, store: Store, rows: ChangeRows, rules: DedupeRules
+) -> tuple[list[Cluster], int]:
     """The clusters of these changes, the largest first, and how many pairs were compared; git is not asked."""
     pairs = _pairs(store, rows, rules)
-    desk.progress.start("comparing pairs", len(pairs))
-    links = list(_links(pairs, rows, model_for(store, rules), rules, desk))
+    workspace.progress.start("comparing pairs", len(pairs))
+    links = list(_links(pairs, rows, model_for(store, rules), rules, workspace))
     clusters = clusters_of(links, rules).clusters
     return sorted(clusters, key=lambda cluster: (-len(cluster.members), cluster.id)), len(pairs)
 
@@ -80,7 +82,7 @@ def _pairs(store: Store, rows: ChangeRows, rules: DedupeRules) -> dict[tuple[int
 
 
 def _links(
-    pairs: Mapping[tuple[int, int], int], rows: ChangeRows, model: Model, rules: DedupeRules, desk: Workspace
+    pairs: Mapping[tuple[int, int], int], rows: ChangeRows, model: Model, rules: DedupeRules, workspace: Workspace
 ) -> Iterator[PairLink]:
     signatures: dict[int, Signature] = {}
     for (a, b), terms in sorted(pairs.items()):
@@ -93,7 +95,7 @@ def _links(
         chance = chance_of(signals, model)
         if verdict(rated, chance, exact, terms, rules) in FLAGS:
             yield PairLink(a, b, rated.category, max(chance.probability, float(bool(exact))))
-        desk.progress.step(1)
+        workspace.progress.step(1)
 
 
 def _exact(a: Signature, b: Signature) -> frozenset[ExactKind]:

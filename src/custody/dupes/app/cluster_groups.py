@@ -64,10 +64,10 @@ def read_cluster_state(store: Store, rules: DedupeRules) -> object:
     return last, count_changes(store), SIGNATURE_VERSION, rules, model_for(store, rules)
 
 
-def find_groups(desk: Workspace, store: Store, rules: DedupeRules) -> Groups:
+def find_groups(workspace: Workspace, store: Store, rules: DedupeRules) -> Groups:
     """Every cluster, landed commits too."""
     rows = {row.id: row for row in list_changes(store)}
-    clusters, pairs = clusters_among(desk, store, rows, rules)
+    clusters, pairs = clusters_among(workspace, store, rows, rules)
     groups = (
         ClusterRow(cluster, tuple(report_indexed_change(rows[change]) for change in cluster.members))
         for cluster in clusters
@@ -75,10 +75,10 @@ def find_groups(desk: Workspace, store: Store, rules: DedupeRules) -> Groups:
     return Groups(tuple(groups), len(rows), pairs)
 
 
-def show_group(desk: Workspace, group: ClusterRow) -> ClusterReport:
+def show_group(workspace: Workspace, group: ClusterRow) -> ClusterReport:
     """One cluster with its base and the change to keep."""
     some = group.cluster.members[:MEMBERS_TOLD_MAX]
-    with desk.reading() as store:
+    with workspace.reading() as store:
         rows = changes_by_id(store, some)
     here = Cluster(group.cluster.id, tuple(change for change in some if change in rows), group.cluster.centre)
-    return report_cluster(desk.repository, here, rows, dedupe_rules(desk))
+    return report_cluster(workspace.repository, here, rows, dedupe_rules(workspace))

@@ -46,25 +46,25 @@ class IndexRequest:
     anew: bool = False
 
 
-def dupes_index(desk: Workspace, wanted: IndexRequest) -> DupesIndexReport:
+def dupes_index(workspace: Workspace, wanted: IndexRequest) -> DupesIndexReport:
     """Index everything wanted that is not indexed yet."""
-    rules = load_rules(desk)[0].of(DedupeRules)
-    repository = desk.repository
+    rules = load_rules(workspace)[0].of(DedupeRules)
+    repository = workspace.repository
     ranges = typed_changes(repository, wanted.ranges)
     patterns = wanted.refs or (() if ranges else REFS)
     named = changes_in(repository, patterns, rules, commits=wanted.commits and not ranges) if patterns else None
     asked = (*(named.asked if named else ()), *ranges)
-    with desk.writing() as store:
+    with workspace.writing() as store:
         tables = DupesTables(store)
         if wanted.anew or tables.is_of_another(SIGNATURE_VERSION):
             with store.writing():
                 tables.forget()
         known = tables.known(OWN)
         fresh = [ref for ref in dict.fromkeys(asked) if (ref.base, ref.head) not in known]
-        desk.progress.start("indexing changes", len(fresh))
+        workspace.progress.start("indexing changes", len(fresh))
         workers = wanted.workers or max(1, min(os.cpu_count() or 1, -(-len(fresh) // BATCH)))
         made = sketch_all(str(repository.git_dir), fresh, rules, workers=workers, backend=wanted.backend)
-        counted = index_all(store, made, rules, desk.progress.step)
+        counted = index_all(store, made, rules, workspace.progress.step)
         unread = tables.unread(OWN)
         total = tables.count()
     refused = [

@@ -61,15 +61,15 @@ class ChangePage:
     unread: str | None = None
 
 
-def dedupe_rules(desk: Workspace) -> DedupeRules:
+def dedupe_rules(workspace: Workspace) -> DedupeRules:
     """The rules in force."""
-    return load_rules(desk)[0].of(DedupeRules)
+    return load_rules(workspace)[0].of(DedupeRules)
 
 
-def changes_listed(desk: Workspace, *, state: str, words: str, before: int | None, limit: int) -> ChangeListPage:
+def changes_listed(workspace: Workspace, *, state: str, words: str, before: int | None, limit: int) -> ChangeListPage:
     """The changes indexed last: ``open``, ``landed`` or ``all``, with these words in what they are called."""
     landed = _LANDED[state]
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         changes = ChangeList(store)
         rows = changes.listed(before=before, limit=limit + 1, landed=landed, words=words)
         matching = changes.count(landed, words)
@@ -78,10 +78,10 @@ def changes_listed(desk: Workspace, *, state: str, words: str, before: int | Non
     return ChangeListPage(tuple(report_indexed_change(row) for row in rows[:limit]), matching, indexed, following)
 
 
-def read_change(desk: Workspace, row: ChangeRow) -> ChangePage:
+def read_change(workspace: Workspace, row: ChangeRow) -> ChangePage:
     """What a change does, read from git."""
     named = report_indexed_change(row)
-    (change,) = changes_read(desk, [row])
+    (change,) = changes_read(workspace, [row])
     if isinstance(change, str):
         return ChangePage(change=named, unread=change)
     pieces = change.pieces
@@ -95,14 +95,14 @@ def read_change(desk: Workspace, row: ChangeRow) -> ChangePage:
     )
 
 
-def changes_read(desk: Workspace, rows: Sequence[ChangeRow]) -> list[ChangeDescription | str]:
+def changes_read(workspace: Workspace, rows: Sequence[ChangeRow]) -> list[ChangeDescription | str]:
     """Changes as git has them, or why one cannot be read."""
-    asked = [_make_change_ref(desk, row) for row in rows]
-    return [_described(change) for change in read_changes(desk.repository, asked, dedupe_rules(desk))]
+    asked = [_make_change_ref(workspace, row) for row in rows]
+    return [_described(change) for change in read_changes(workspace.repository, asked, dedupe_rules(workspace))]
 
 
-def _make_change_ref(desk: Workspace, row: ChangeRow, onto: CommitSha = NO_COMMIT) -> ChangeRef:
-    own = () if row.on_main else own_commits_of(desk.repository, row.base, row.head)
+def _make_change_ref(workspace: Workspace, row: ChangeRow, onto: CommitSha = NO_COMMIT) -> ChangeRef:
+    own = () if row.on_main else own_commits_of(workspace.repository, row.base, row.head)
     return ChangeRef(
         base=row.base,
         head=row.head,
@@ -126,27 +126,27 @@ def file_touched(piece: ChangedPiece) -> ChangedFileRow:
     )
 
 
-def change_like(desk: Workspace, row: ChangeRow, *, limit: int = LIKE_MAX) -> DupesCheckReport:
+def change_like(workspace: Workspace, row: ChangeRow, *, limit: int = LIKE_MAX) -> DupesCheckReport:
     """What a change is like among all that are indexed; its evidence is not stored."""
-    onto = NO_COMMIT if row.on_main else onto_of(desk, row)
-    return dupes_look(desk, _make_change_ref(desk, row, onto), limit=limit)
+    onto = NO_COMMIT if row.on_main else onto_of(workspace, row)
+    return dupes_look(workspace, _make_change_ref(workspace, row, onto), limit=limit)
 
 
-def check_indexed(desk: Workspace, row: ChangeRow, *, limit: int) -> DupesCheckReport:
+def check_indexed(workspace: Workspace, row: ChangeRow, *, limit: int) -> DupesCheckReport:
     """The same, with its evidence stored."""
     alone = row.on_main or row.base == NO_COMMIT
-    return dupes_check(desk, row.head if alone else format_range(desk, row), limit=limit)
+    return dupes_check(workspace, row.head if alone else format_range(workspace, row), limit=limit)
 
 
-def format_range(desk: Workspace, row: ChangeRow) -> str:
+def format_range(workspace: Workspace, row: ChangeRow) -> str:
     """An indexed change as git names it: from the line that it would land on to its head."""
-    return f"{onto_of(desk, row)}..{row.head}"
+    return f"{onto_of(workspace, row)}..{row.head}"
 
 
-def onto_of(desk: Workspace, row: ChangeRow) -> CommitSha:
+def onto_of(workspace: Workspace, row: ChangeRow) -> CommitSha:
     """The tip of the line that an indexed change would land on; its own base where that line has it already."""
-    tip = landing_tip(desk.repository, dedupe_rules(desk))
+    tip = landing_tip(workspace.repository, dedupe_rules(workspace))
     if tip is None or tip == row.head:
         return row.base
     pair = Ancestry(row.head, tip)
-    return row.base if pair in desk.repository.ancestries({pair}) else tip
+    return row.base if pair in workspace.repository.ancestries({pair}) else tip

@@ -60,16 +60,16 @@ def model_for(store: Store, rules: DedupeRules) -> Model:
 
 
 def dupes_label(
-    desk: Workspace, text: str, other: str, answer: str, *, actor: str | None, reason: str | None
+    workspace: Workspace, text: str, other: str, answer: str, *, actor: str | None, reason: str | None
 ) -> DupesLabelReport:
     """Record what a person says about two indexed changes."""
-    rules = load_rules(desk)[0].of(DedupeRules)
-    with desk.writing() as store:
+    rules = load_rules(workspace)[0].of(DedupeRules)
+    with workspace.writing() as store:
         a, b = find_indexed_change(store, text), find_indexed_change(store, other)
         if a.id == b.id:
             raise InputError("a change is no duplicate of itself", hint="name two changes")
         said = PairAnswer(ChangeEnds(a.base, a.head), ChangeEnds(b.base, b.head), answer, actor or user(), reason)
-        made = keep_answer(desk, store, said)
+        made = keep_answer(workspace, store, said)
         answers = list(_answers(store))
         model = model_for(store, rules)
         chance = chance_of(similarities(unpack_signature(a.signature), unpack_signature(b.signature)), model)
@@ -86,13 +86,13 @@ def dupes_label(
     )
 
 
-def keep_answer(desk: Workspace, store: Store, said: PairAnswer) -> RecordRef:
+def keep_answer(workspace: Workspace, store: Store, said: PairAnswer) -> RecordRef:
     """Record what two changes are to each other."""
     event: dict[str, Json] = {
         "custody": 1,
         "kind": "duplicate_answer",
-        "id": desk.token(),
-        "at": text_from(desk.now_ns()),
+        "id": workspace.token(),
+        "at": text_from(workspace.now_ns()),
         "base": said.one.base,
         "head": said.one.head,
         "other_base": said.other.base,
@@ -101,8 +101,8 @@ def keep_answer(desk: Workspace, store: Store, said: PairAnswer) -> RecordRef:
         "actor": said.actor,
         **({} if said.reason is None else {"reason": said.reason}),
     }
-    clean = redact_event_payload(event, lambda: key_of(str(desk.home)))
-    (made,) = store.append([arrival_from(EventId(f"dupes-{desk.token()}"), clean)]).made
+    clean = redact_event_payload(event, lambda: key_of(str(workspace.home)))
+    (made,) = store.append([arrival_from(EventId(f"dupes-{workspace.token()}"), clean)]).made
     return made.ref
 
 

@@ -88,28 +88,32 @@ class PairPage:
     unread: str | None = None
 
 
-def compare_changes(desk: Workspace, name: str, other: str) -> PairPage:
+def compare_changes(workspace: Workspace, name: str, other: str) -> PairPage:
     """Two indexed changes beside each other; ``UnknownChange`` where one of them is not indexed."""
-    row, beside = find_change(desk, name), find_change(desk, other)
+    row, beside = find_change(workspace, name), find_change(workspace, other)
     if row.id == beside.id:
         raise InputError("a change is like itself in everything", hint="name two changes")
     evidence = next(
-        (dupes_evidence for dupes_evidence in _find_evidence(desk, row) if dupes_evidence.other.head == beside.head),
+        (
+            dupes_evidence
+            for dupes_evidence in _find_evidence(workspace, row)
+            if dupes_evidence.other.head == beside.head
+        ),
         None,
     )
     seen = PairPage(this=report_indexed_change(row), other=report_indexed_change(beside), evidence=evidence)
-    return _with_files(desk, seen, row, beside)
+    return _with_files(workspace, seen, row, beside)
 
 
-def _find_evidence(desk: Workspace, row: ChangeRow) -> list[DupesEvidence]:
+def _find_evidence(workspace: Workspace, row: ChangeRow) -> list[DupesEvidence]:
     try:
-        found = change_like(desk, row)
+        found = change_like(workspace, row)
     except InputError:
         return []  # a change that cannot be read: that is said where its files would stand
     return [suggestion.evidence for suggestion in (*found.suggestions, *([found.nearest] if found.nearest else []))]
 
 
-def compare_stored(desk: Workspace, report: DupesShowReport) -> PairPage:
+def compare_stored(workspace: Workspace, report: DupesShowReport) -> PairPage:
     """The two changes of stored evidence, with what the index says of it now."""
     evidence = report.evidence
     seen = PairPage(
@@ -121,18 +125,18 @@ def compare_stored(desk: Workspace, report: DupesShowReport) -> PairPage:
         replay_why=report.replay_why,
     )
     try:
-        row, beside = find_change(desk, evidence.this.head), find_change(desk, evidence.other.head)
+        row, beside = find_change(workspace, evidence.this.head), find_change(workspace, evidence.other.head)
     except UnknownChange as error:
         return replace(seen, overlap=evidence.overlap, unread=error.message)
-    return _with_files(desk, seen, row, beside)
+    return _with_files(workspace, seen, row, beside)
 
 
-def _with_files(desk: Workspace, seen: PairPage, row: ChangeRow, beside: ChangeRow) -> PairPage:
-    this, other = changes_read(desk, [row, beside])
+def _with_files(workspace: Workspace, seen: PairPage, row: ChangeRow, beside: ChangeRow) -> PairPage:
+    this, other = changes_read(workspace, [row, beside])
     if isinstance(this, str) or isinstance(other, str):
         why = this if isinstance(this, str) else str(other)
         return replace(seen, unread=f"one of them cannot be read: {why}")
-    overlap = overlap_of(this, other, dedupe_rules(desk), places_max=PLACES_MAX)
+    overlap = overlap_of(this, other, dedupe_rules(workspace), places_max=PLACES_MAX)
     pairs = _paired(this, other, overlap)
     files = tuple(_besides(pairs[:FILES_MAX], overlap))
     return replace(seen, overlap=report_overlap(overlap), files=files, files_left_out=max(0, len(pairs) - FILES_MAX))

@@ -25,11 +25,11 @@ DIGITS_MIN = 4
 Replay = tuple[Literal["same", "differs", "not possible"], str | None]
 
 
-def dupes_show(desk: Workspace, typed: str) -> DupesShowReport:
+def dupes_show(workspace: Workspace, typed: str) -> DupesShowReport:
     """The evidence with this id, or the newest about the change with this head."""
     if len(typed) < DIGITS_MIN or not set(typed.lower()) <= set("0123456789abcdef"):
         raise InputError(f"'{typed}' is no id of evidence", hint="'custody dupes check' prints them")
-    with desk.reading() as store:
+    with workspace.reading() as store:
         rows = DupesTables(store).evidence(typed.lower())
         if not rows:
             raise InputError(
@@ -37,7 +37,7 @@ def dupes_show(desk: Workspace, typed: str) -> DupesShowReport:
             )
         row = rows[0]
         evidence = msgspec.json.decode(row.body, type=DupesEvidence)
-        replayed, why = _replay(desk, store, evidence)
+        replayed, why = _replay(workspace, store, evidence)
     return DupesShowReport(
         outcome="found" if replayed == "differs" else "fine",
         id=row.id,
@@ -48,9 +48,9 @@ def dupes_show(desk: Workspace, typed: str) -> DupesShowReport:
     )
 
 
-def _replay(desk: Workspace, store: Store, evidence: DupesEvidence) -> Replay:
+def _replay(workspace: Workspace, store: Store, evidence: DupesEvidence) -> Replay:
     """Ask again as it was asked: up to the same change, with the terms as common as they were."""
-    rules = load_rules(desk)[0].of(DedupeRules)
+    rules = load_rules(workspace)[0].of(DedupeRules)
     model = model_for(store, rules)
     for what, now, then in (
         ("signatures", SIGNATURE_VERSION, evidence.signature_version),
@@ -61,8 +61,8 @@ def _replay(desk: Workspace, store: Store, evidence: DupesEvidence) -> Replay:
             return "not possible", f"the {what} are others than then"
     this = evidence.this
     base, head = CommitSha(this.base), CommitSha(this.head)
-    asked = ChangeRef(base=base, head=head, commits=own_commits_of(desk.repository, base, head))
-    (read,) = read_changes(desk.repository, [asked], rules)
+    asked = ChangeRef(base=base, head=head, commits=own_commits_of(workspace.repository, base, head))
+    (read,) = read_changes(workspace.repository, [asked], rules)
     if isinstance(read, Unread):
         return "not possible", f"the change cannot be read: {read.why}"
     tables = DupesTables(store)

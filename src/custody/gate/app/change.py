@@ -28,17 +28,17 @@ class ChangeUnderReview:
 
 
 @contextmanager
-def resolve_change(desk: Workspace, typed: str | None) -> Iterator[ChangeUnderReview]:
+def resolve_change(workspace: Workspace, typed: str | None) -> Iterator[ChangeUnderReview]:
     """The change that somebody typed; None for the work tree."""
     if typed is not None:
-        yield ChangeUnderReview(desk.repository, change_of(desk.repository, typed))
+        yield ChangeUnderReview(workspace.repository, change_of(workspace.repository, typed))
         return
-    base = desk.repository.head().commit
+    base = workspace.repository.head().commit
     if base is None:
         raise InputError("there is no commit yet", hint="a work tree is judged by what it has over a first commit")
-    with desk.repository.with_work_tree() as work:
+    with workspace.repository.with_work_tree() as work:
         yield ChangeUnderReview(
-            work.repository, _work_change(work, base, desk.now_ns()), work.left_out, is_work_tree=True
+            work.repository, _work_change(work, base, workspace.now_ns()), work.left_out, is_work_tree=True
         )
 
 

@@ -51,11 +51,11 @@ def head_of(chains: Sequence[ChainTip]) -> str | None:
     return digest_text(Digest(heads_digest(chains))) if chains else None
 
 
-def rests_on(desk: Workspace) -> EvidenceBasis:
+def rests_on(workspace: Workspace) -> EvidenceBasis:
     """What a verdict that is given now would rest on; no chain where none can be read, which the gate says itself."""
-    counted = _counted(desk)
+    counted = _counted(workspace)
     try:
-        with open_store_with_traces(desk) as store, store.reading():
+        with open_store_with_traces(workspace) as store, store.reading():
             chains = tuple(store.tables.chains())
             owned = store.tables.owned() & {head.store for head in chains}
             return EvidenceBasis(chains, store.own(), frozenset(owned), read_index_extent(store), counted)
@@ -70,8 +70,8 @@ def read_index_extent(store: Store, until: int | None = None) -> IndexExtent | N
     return None if row is None else IndexExtent(changes, row.head)
 
 
-def _counted(desk: Workspace) -> int | None:
+def _counted(workspace: Workspace) -> int | None:
     try:
-        return len(gaps(desk))
+        return len(gaps(workspace))
     except StoreError:
         return None

@@ -66,10 +66,10 @@ class GateRequest:
     description: bytes | None = None
 
 
-def gate(desk: Workspace, request: GateRequest) -> GateReport:
+def gate(workspace: Workspace, request: GateRequest) -> GateReport:
     """Judge what a change brings, by the rules of its base."""
-    now_ns = desk.now_ns()
-    still = replace(desk, now_ns=lambda: now_ns)
+    now_ns = workspace.now_ns()
+    still = replace(workspace, now_ns=lambda: now_ns)
     with resolve_change(still, request.change) as review:
         policy = policy_of(review)
         rests, looked = _gather_stable_evidence(still, review, policy, request.description)
@@ -78,24 +78,24 @@ def gate(desk: Workspace, request: GateRequest) -> GateReport:
 
 
 def _gather_stable_evidence(
-    desk: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None
+    workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None
 ) -> tuple[EvidenceBasis, GatheredEvidence]:
     """What was seen, and what all of it rests on: nothing may have arrived between the first look and the last."""
-    rests = rests_on(desk)
+    rests = rests_on(workspace)
     for _ in range(LOOKS_MAX):
-        looked = gather_evidence(desk, review, policy, description, desk.now_ns())
-        before, rests = rests, rests_on(desk)
+        looked = gather_evidence(workspace, review, policy, description, workspace.now_ns())
+        before, rests = rests, rests_on(workspace)
         if rests == before:
             return rests, looked
-    from custody.gate.app.snapshot import past_desk  # agents are at work in this very moment
+    from custody.gate.app.snapshot import past_workspace  # agents are at work in this very moment
 
-    with past_desk(desk, rests) as past:
-        return rests, gather_evidence(past, review, policy, description, desk.now_ns())
+    with past_workspace(workspace, rests) as past:
+        return rests, gather_evidence(past, review, policy, description, workspace.now_ns())
 
 
-def first_place(desk: Workspace, request: GateRequest) -> PlaceReport:
+def first_place(workspace: Workspace, request: GateRequest) -> PlaceReport:
     """Where something is said that is about the change as a whole: at the first line that it adds."""
-    with resolve_change(desk, request.change) as review:
+    with resolve_change(workspace, request.change) as review:
         for addition in review.change.additions:
             if addition.lines:
                 line = addition.lines[0].first

@@ -57,13 +57,13 @@ class GatheredEvidence:
 
 
 def gather_evidence(
-    desk: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None, now_ns: int
+    workspace: Workspace, review: ChangeUnderReview, policy: Policy, description: bytes | None, now_ns: int
 ) -> GatheredEvidence:
     """Look at everything that some check wants to know."""
-    looked = _attributed(desk, review, policy, now_ns)
+    looked = _attributed(workspace, review, policy, now_ns)
     rules = policy.rules.of(GateRules)
     skipped = {}
-    twins = _twins(desk, review, policy, rules)
+    twins = _twins(workspace, review, policy, rules)
     if twins is None:
         skipped["duplicates"] = "gate.duplicates is 'off'" if rules.duplicates == "off" else NOT_INDEXED
     texts: tuple[ChangeText, ...] = ()
@@ -72,20 +72,20 @@ def gather_evidence(
     elif has_prose(review, description):
         from custody.gate.app.texts import texts_of  # loads parsers, which most verdicts need not
 
-        texts = texts_of(desk, review, description, policy)
+        texts = texts_of(workspace, review, description, policy)
     befores: tuple[Before, ...] | MissingEvidence | None = None
     if rules.calls == "off":
         skipped["calls"] = "gate.calls is 'off'"
     else:
-        befores = _befores(desk, looked, policy)
+        befores = _befores(workspace, looked, policy)
     seen = replace(looked.seen, twins=twins, texts=texts, befores=befores, policy=policy.changed)
     return replace(looked, seen=seen, skipped=skipped)
 
 
-def _attributed(desk: Workspace, review: ChangeUnderReview, policy: Policy, now_ns: int) -> GatheredEvidence:
+def _attributed(workspace: Workspace, review: ChangeUnderReview, policy: Policy, now_ns: int) -> GatheredEvidence:
     """Who wrote the added lines, and what their records say; of a change that adds nothing, nothing needs be known."""
     change = review.change
-    recorded = _recorded(desk)  # first: the answers below may make a store where there was none
+    recorded = _recorded(workspace)  # first: the answers below may make a store where there was none
     if not change.additions and not review.left_out:
         # Gaps are about lines that are added; damage is about everything.
         known = (
@@ -96,7 +96,7 @@ def _attributed(desk: Workspace, review: ChangeUnderReview, policy: Policy, now_
         return GatheredEvidence(GateEvidence((), change.period, known))
     left_out = tuple(AddedTo(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in review.left_out)
     try:
-        with open_attribution(desk, effective=policy.rules) as evidence:
+        with open_attribution(workspace, effective=policy.rules) as evidence:
             reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
             if review.version is not None:
                 evidence.history.prepare(review.version, [addition.path for addition in change.additions])
@@ -114,12 +114,12 @@ def _attributed(desk: Workspace, review: ChangeUnderReview, policy: Policy, now_
         return GatheredEvidence(GateEvidence((*nothing, *left_out), change.period, recorded, unknown))
 
 
-def _recorded(desk: Workspace) -> RecordState | MissingEvidence | None:
+def _recorded(workspace: Workspace) -> RecordState | MissingEvidence | None:
     try:
-        report = check_integrity(desk)  # in any case: where the database is gone, its heads may still be there
+        report = check_integrity(workspace)  # in any case: where the database is gone, its heads may still be there
         if not (report.records or report.pending or report.findings):
             return None
-        return RecordState(tuple(gaps(desk)), tuple(finding.what for finding in report.findings))
+        return RecordState(tuple(gaps(workspace)), tuple(finding.what for finding in report.findings))
     except StoreError as error:
         return MissingEvidence(f"the store cannot be read: {error.message}", error.hint or ASK_DOCTOR)
 
@@ -179,13 +179,13 @@ def _add_trust_answers(
 
 
 def _twins(
-    desk: Workspace, review: ChangeUnderReview, policy: Policy, rules: GateRules
+    workspace: Workspace, review: ChangeUnderReview, policy: Policy, rules: GateRules
 ) -> tuple[Twin, ...] | MissingEvidence | None:
     """What the change is a duplicate of; None when nobody is to look."""
     if rules.duplicates == "off":
         return None
     try:
-        with desk.reading() as store:
+        with workspace.reading() as store:
             if rules.duplicates == "when-indexed" and not newest_change(store):
                 return None
             from custody.gate.app.duplicates import twins_of  # loads parsers, which most verdicts need not
@@ -195,12 +195,12 @@ def _twins(
         return MissingEvidence(error.message, error.hint or ASK_DOCTOR)
 
 
-def _befores(desk: Workspace, looked: GatheredEvidence, policy: Policy) -> tuple[Before, ...] | MissingEvidence:
+def _befores(workspace: Workspace, looked: GatheredEvidence, policy: Policy) -> tuple[Before, ...] | MissingEvidence:
     """What agents called before they changed risky files."""
     from custody.gate.app.calls import befores_of
 
     try:
-        with desk.reading() as store:
+        with workspace.reading() as store:
             return befores_of(store, looked.edited, policy.rules)
     except StoreError as error:
         return MissingEvidence(error.message, error.hint or ASK_DOCTOR)

@@ -19,7 +19,7 @@ from custody.core.wire.canonical import Json, dump
 from custody.core.wire.time import ns_from
 from custody.gate.app.evidence_basis import EvidenceBasis, IndexExtent, head_of, read_index_extent
 from custody.gate.app.gate import GateRequest, gate
-from custody.gate.app.snapshot import past_desk
+from custody.gate.app.snapshot import past_workspace
 from custody.gate.wire.report import ChainExtent, GateReport
 from custody.store import Store, claimed_until, erased_since, own_among
 from custody.workspace.workspace import Workspace
@@ -61,14 +61,14 @@ class _CannotBeHad(Exception):
 
 
 def judged_again(
-    desk: Workspace, verdict: GateReport, value: Mapping[str, Json], description: bytes | None
+    workspace: Workspace, verdict: GateReport, value: Mapping[str, Json], description: bytes | None
 ) -> RerunResult:
     """Judge the change of ``verdict`` as of its moment; ``value`` is the verdict with every key that it has."""
     try:
         rests = _rests(verdict)
         _check_description(verdict, description)
         moment_ns = ns_from(verdict.as_of)
-        still = replace(desk, now_ns=lambda: moment_ns)
+        still = replace(workspace, now_ns=lambda: moment_ns)
         with still.reading() as store:
             _check_records(store, rests)
             unseen = claimed_until(store, rests.chains, moment_ns)
@@ -123,21 +123,21 @@ def _homes(store: Store, rests: EvidenceBasis) -> Iterator[EvidenceBasis]:
         yield from (replace(rests, own=home, owned=frozenset((home,))) for home in sorted(named)[:HOMES_MAX])
 
 
-def _at_any(desk: Workspace, asked: RerunRequest, homes: Sequence[EvidenceBasis]) -> RerunResult:
+def _at_any(workspace: Workspace, asked: RerunRequest, homes: Sequence[EvidenceBasis]) -> RerunResult:
     """What comes out at the first of these homes at which it is the same; else what comes out here."""
-    here = _at(desk, asked, homes[0])
+    here = _at(workspace, asked, homes[0])
     if here.state == "identical":
         return here
     for home in homes[1:]:
-        if _at(desk, asked, home).state == "identical":
+        if _at(workspace, asked, home).state == "identical":
             return RerunResult("identical", home=home.own)
     return here
 
 
-def _at(desk: Workspace, asked: RerunRequest, rests: EvidenceBasis) -> RerunResult:
+def _at(workspace: Workspace, asked: RerunRequest, rests: EvidenceBasis) -> RerunResult:
     verdict = asked.verdict
     change = None if verdict.worktree else f"{verdict.base}..{verdict.head}"
-    with past_desk(desk, rests) as past:
+    with past_workspace(workspace, rests) as past:
         again = gate(past, GateRequest(change=change, description=asked.description))
         withheld = past.store.tables.withheld_count()
     try:

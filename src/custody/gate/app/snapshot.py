@@ -1,4 +1,4 @@
-"""A desk as of a past moment: a private store with the records that were there, and no other."""
+"""A workspace as of a past moment: a private store with the records that were there, and no other."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,18 +46,18 @@ class PastWorkspace(Workspace):
 
 
 @contextmanager
-def past_desk(desk: Workspace, rests: EvidenceBasis) -> Iterator[PastWorkspace]:
-    """The desk as of the moment at which its clock stands, with what a verdict then rested on.
+def past_workspace(workspace: Workspace, rests: EvidenceBasis) -> Iterator[PastWorkspace]:
+    """The workspace as of the moment at which its clock stands, with what a verdict then rested on.
 
     The caller has seen that these records are there.
     """
-    with desk.scratch() as store:
-        with open_store_with_traces(desk) as source:
+    with workspace.scratch() as store:
+        with open_store_with_traces(workspace) as source:
             if rests.chains:
                 copy_until(source, rests.chains, store)
                 copy_origins(source, [head.store for head in rests.chains], store)
                 own_as(store, rests.owned, rests.own)
             if rests.index is not None:
                 copy_index_until(source, rests.index.changes, store)
-        same = {desk_field.name: getattr(desk, desk_field.name) for desk_field in fields(Workspace)}
+        same = {workspace_field.name: getattr(workspace, workspace_field.name) for workspace_field in fields(Workspace)}
         yield PastWorkspace(**same, store=store)

@@ -19,10 +19,10 @@ SHA_DIGITS = 12
 
 
 def texts_of(
-    desk: Workspace, review: ChangeUnderReview, description: bytes | None, policy: Policy
+    workspace: Workspace, review: ChangeUnderReview, description: bytes | None, policy: Policy
 ) -> tuple[ChangeText, ...]:
     """Every text of the change whose citations lack something, or that could not be read."""
-    audit = ChangeAudit(desk, policy.rules)
+    audit = ChangeAudit(workspace, policy.rules)
     documents = [file for file in review.change.files if is_document(file)]
     texts: list[ChangeText] = []
     if documents:

@@ -31,12 +31,12 @@ class VerdictCheck:
     key: bytes | None = None
 
 
-def verify_verdict(desk: Workspace, relied: VerdictCheck) -> VerdictReport:
+def verify_verdict(workspace: Workspace, relied: VerdictCheck) -> VerdictReport:
     """Check everything about a verdict; an ``InputError`` when it is none."""
     given = decode_verdict(relied.verdict)
     signers = _signers(relied)
     signature = _signature(given, signers)
-    again = judged_again(desk, given.report, given.value, relied.description)
+    again = judged_again(workspace, given.report, given.value, relied.description)
     findings = [
         *_signature_findings(signature, is_needed=signers is not None),
         *_subject(given),

@@ -80,11 +80,11 @@ def command(  # noqa: PLR0913 - one for each option
     if out is not None and form is None and not as_json:
         raise InputError("--out writes --json or a --format", hint="say which of them")
     said = None if description is None else description.read(DESCRIPTION_BYTES_MAX)
-    desk, request = open_workspace(ctx), GateRequest(change=change, description=said)
-    report = gate(desk, request)
+    workspace, request = open_workspace(ctx), GateRequest(change=change, description=said)
+    report = gate(workspace, request)
     if form is None and out is None:
         return answer(report, "\n".join(_render_verdict(report)), as_json=as_json)
-    data = encode_report(report) + b"\n" if form is None else _formed(report, form, sign_key, desk, request)
+    data = encode_report(report) + b"\n" if form is None else _formed(report, form, sign_key, workspace, request)
     if out is None:
         click.echo(data, nl=False)
         return 1 if report.outcome == "found" else 0
@@ -93,9 +93,9 @@ def command(  # noqa: PLR0913 - one for each option
     return answer(report, "\n".join(_render_verdict(report)), as_json=False)
 
 
-def _formed(report: GateReport, form: str, key: Path | None, desk: Workspace, request: GateRequest) -> bytes:
+def _formed(report: GateReport, form: str, key: Path | None, workspace: Workspace, request: GateRequest) -> bytes:
     if form != "statement":
-        return formed(report, form, __version__, first_place(desk, request) if form == "sarif" else None)
+        return formed(report, form, __version__, first_place(workspace, request) if form == "sarif" else None)
     from custody.gate.app.statement import stated  # it starts programs, which most verdicts need not
 
     return stated(report, key)

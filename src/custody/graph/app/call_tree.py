@@ -63,10 +63,10 @@ class CallTree:
 
 
 def build_call_tree(
-    desk: Workspace, store: Store, session: SessionRow, seen: Sequence[ObservedView[SessionView]]
+    workspace: Workspace, store: Store, session: SessionRow, seen: Sequence[ObservedView[SessionView]]
 ) -> CallTree:
     """The call tree of a session, from everything ``seen`` of it."""
-    forest = forest_of(_spans(store, session, seen), graph_rules(desk))
+    forest = forest_of(_spans(store, session, seen), graph_rules(workspace))
     return CallTree(execution_of(session.agent, session.session), forest)
 
 

@@ -76,19 +76,19 @@ class LearntGraph:
         self.told.extend(repairs.told[: self.rules.repairs_told_max - len(self.told)])
 
 
-def graph_rules(desk: Workspace) -> GraphRules:
+def graph_rules(workspace: Workspace) -> GraphRules:
     """The rules in force."""
-    return load_rules(desk)[0].of(GraphRules)
+    return load_rules(workspace)[0].of(GraphRules)
 
 
-def learn_graph(desk: Workspace, store: Store, rules: GraphRules) -> LearntGraph:
+def learn_graph(workspace: Workspace, store: Store, rules: GraphRules) -> LearntGraph:
     """The graph as the store's records make it now; what is over is kept for the next question where that can be."""
     found = LearntGraph(GraphEngine(rules), rules)
     with store.reading():
         plan = _planned(store, rules)
         if not plan.anew:
             found.engine.sync_from_database(GraphTables(store))
-        over, going_on = _learn_units(desk, store, plan, found)
+        over, going_on = _learn_units(workspace, store, plan, found)
     try:
         with store.writing():
             _keep(store, plan, found.engine, over, going_on)
@@ -155,19 +155,21 @@ def _planned(store: Store, rules: GraphRules) -> _LearnPlan:
     return _LearnPlan(version, kept, over, tuple(sorted(waiting - over.keys())), places, heads, anew=False)
 
 
-def _learn_units(desk: Workspace, store: Store, plan: _LearnPlan, found: LearntGraph) -> tuple[list[str], list[Unit]]:
+def _learn_units(
+    workspace: Workspace, store: Store, plan: _LearnPlan, found: LearntGraph
+) -> tuple[list[str], list[Unit]]:
     """Learn from the units that are over, one at a time; given back are their names, and the units that may go on."""
-    over_ns = desk.now_ns() - int(found.rules.settled_hours * HOUR_NS)
+    over_ns = workspace.now_ns() - int(found.rules.settled_hours * HOUR_NS)
     over: list[str] = []
     going_on: list[Unit] = []
-    desk.progress.start("learning from sessions", len(plan.waiting))
+    workspace.progress.start("learning from sessions", len(plan.waiting))
     for unit in units_of(store, plan.waiting):
         if unit.last_ns <= over_ns:
             found.take(unit)
             over.append(unit.name)
         else:
             going_on.append(unit)
-        desk.progress.step(1)
+        workspace.progress.step(1)
     return over, going_on
 
 

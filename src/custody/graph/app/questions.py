@@ -52,9 +52,9 @@ class ViewOptions:
     theme: Theme = "dark"
 
 
-def graph_show(desk: Workspace, look: ViewOptions) -> GraphShowReport:
+def graph_show(workspace: Workspace, look: ViewOptions) -> GraphShowReport:
     """The learnt graph, or the calls of one session."""
-    with _asking(desk) as (store, found):
+    with _asking(workspace) as (store, found):
         if look.session is None:
             snapshot = found.engine.get_graph_snapshot()
             elements = graph_view(snapshot).as_json(look.palette, look.theme)
@@ -71,9 +71,9 @@ def graph_show(desk: Workspace, look: ViewOptions) -> GraphShowReport:
         return structs.replace(shown, outcomes=outcomes_of(store, units))
 
 
-def graph_path(desk: Workspace, start: str, end: str, measure: Cost) -> GraphPathReport:
+def graph_path(workspace: Workspace, start: str, end: str, measure: Cost) -> GraphPathReport:
     """The cheapest way from one node to another."""
-    with _asking(desk) as (_, found):
+    with _asking(workspace) as (_, found):
         start, end = (_node_named(found.engine, name) for name in (start, end))
         path = found.engine.find_shortest_path(start, end, measure)
     return GraphPathReport(
@@ -87,9 +87,9 @@ def graph_path(desk: Workspace, start: str, end: str, measure: Cost) -> GraphPat
     )
 
 
-def graph_related(desk: Workspace, node: str, formula: Formula, limit: int | None) -> GraphRelatedReport:
+def graph_related(workspace: Workspace, node: str, formula: Formula, limit: int | None) -> GraphRelatedReport:
     """The nodes most like one."""
-    with _asking(desk) as (_, found):
+    with _asking(workspace) as (_, found):
         node = _node_named(found.engine, node)
         alike = found.engine.compute_adamic_adar(node, limit, formula)
     return GraphRelatedReport(
@@ -110,9 +110,9 @@ def graph_related(desk: Workspace, node: str, formula: Formula, limit: int | Non
     )
 
 
-def graph_next(desk: Workspace, session: str | None, after: Sequence[str], limit: int | None) -> GraphNextReport:
+def graph_next(workspace: Workspace, session: str | None, after: Sequence[str], limit: int | None) -> GraphNextReport:
     """The likeliest next calls of a session, or after calls by their fine names, such as ``Read .py``."""
-    with _asking(desk) as (store, found):
+    with _asking(workspace) as (store, found):
         mine = () if session is None else units_named(store, session)
         units = list(units_of(store, list_units(store)))
         so_far = SessionState()
@@ -144,9 +144,9 @@ def graph_next(desk: Workspace, session: str | None, after: Sequence[str], limit
     )
 
 
-def graph_dag(desk: Workspace, nodes: Sequence[str]) -> GraphDagReport:
+def graph_dag(workspace: Workspace, nodes: Sequence[str]) -> GraphDagReport:
     """The graph, or the part of some nodes, without cycles."""
-    with _asking(desk) as (_, found):
+    with _asking(workspace) as (_, found):
         wanted = [_node_named(found.engine, name) for name in nodes]
         dag = found.engine.build_dag(wanted or None)
     return GraphDagReport(
@@ -157,9 +157,9 @@ def graph_dag(desk: Workspace, nodes: Sequence[str]) -> GraphDagReport:
     )
 
 
-def graph_diff(desk: Workspace, before: str, after: str, look: ViewOptions) -> GraphDiffReport:
+def graph_diff(workspace: Workspace, before: str, after: str, look: ViewOptions) -> GraphDiffReport:
     """What differs between two periods (``FROM..TO``, either end open) or two agents (by name)."""
-    with _asking(desk) as (store, found):
+    with _asking(workspace) as (store, found):
         units = list(units_of(store, list_units(store)))
         old, new = (snapshot_from(units_chosen(store, units, side), found.rules) for side in (before, after))
     view = difference_view(old, new)
@@ -176,9 +176,9 @@ def graph_diff(desk: Workspace, before: str, after: str, look: ViewOptions) -> G
 
 
 @contextmanager
-def _asking(desk: Workspace) -> Iterator[tuple[Store, LearntGraph]]:
-    with desk.reading() as store:
-        yield store, learn_graph(desk, store, graph_rules(desk))
+def _asking(workspace: Workspace) -> Iterator[tuple[Store, LearntGraph]]:
+    with workspace.reading() as store:
+        yield store, learn_graph(workspace, store, graph_rules(workspace))
 
 
 def _shown(

@@ -80,15 +80,15 @@ class Picture:
     outcomes: Sequence[GraphOutcome] = ()
 
 
-def agents_calling(desk: Workspace) -> list[str]:
+def agents_calling(workspace: Workspace) -> list[str]:
     """The agents of sessions with calls, by name: of another one there is nothing to draw."""
-    with desk.reading() as store:
+    with workspace.reading() as store:
         return [str(agent) for agent in agents_with_calls(store)[:AGENTS_MAX]]
 
 
-def executions_traced(desk: Workspace) -> list[str]:
+def executions_traced(workspace: Workspace) -> list[str]:
     """Some executions of traced programs, by name."""
-    with desk.reading() as store:
+    with workspace.reading() as store:
         names = [name.partition(":")[2] for name in list_units(store) if name.startswith("execution:")]
     return names[:EXECUTIONS_MAX]
 

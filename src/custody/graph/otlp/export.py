@@ -48,12 +48,12 @@ class _Group:
     captured: bool
 
 
-def export_otlp(desk: Workspace, out: BinaryIO, path: str, wanted: SpanExportRequest) -> ExportOtlpReport:
+def export_otlp(workspace: Workspace, out: BinaryIO, path: str, wanted: SpanExportRequest) -> ExportOtlpReport:
     """Write the spans that are wanted to ``out``; ``path`` is what the report calls it."""
     write = dump_proto if wanted.protobuf else _line
     spans = executions = sessions = without_end = size = 0
-    with desk.reading() as store, store.reading():
-        desk.progress.start("exporting spans", None)
+    with workspace.reading() as store, store.reading():
+        workspace.progress.start("exporting spans", None)
         for group in _groups(store, wanted):
             executions, sessions = executions + 1, sessions + group.captured
             without_end += sum(span.phase is SpanPhase.START for span in group.spans)
@@ -61,17 +61,17 @@ def export_otlp(desk: Workspace, out: BinaryIO, path: str, wanted: SpanExportReq
                 out.write(data)
                 size += len(data)
             spans += len(group.spans)
-            desk.progress.step(len(group.spans))
+            workspace.progress.step(len(group.spans))
     out.flush()
     return ExportOtlpReport(
         path=path, spans=spans, executions=executions, sessions=sessions, without_end=without_end, bytes=size
     )
 
 
-def export_otlp_to(desk: Workspace, path: Path, wanted: SpanExportRequest) -> ExportOtlpReport:
+def export_otlp_to(workspace: Workspace, path: Path, wanted: SpanExportRequest) -> ExportOtlpReport:
     """Export into a file that appears whole or not at all."""
     with open_atomic(path) as out:
-        return export_otlp(desk, out, str(path), wanted)
+        return export_otlp(workspace, out, str(path), wanted)
 
 
 def _written(spans: Sequence[ObservedSpan], write: Callable[[Iterable[OtlpSpan]], bytes]) -> Iterator[bytes]:

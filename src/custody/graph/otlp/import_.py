@@ -30,14 +30,14 @@ WAITING_MAX = 200_000
 """Parents that are waited for at a time; of what names more, nobody looks whether its parent came."""
 
 
-def import_otlp(desk: Workspace, paths: Sequence[Path], *, texts: bool = False) -> ImportOtlpReport:
+def import_otlp(workspace: Workspace, paths: Sequence[Path], *, texts: bool = False) -> ImportOtlpReport:
     """Keep every span of the files that is new; prompts, answers and the like only with ``texts``."""
     for path in paths:
         if not path.is_file():
             raise InputError(f"there is no file '{path}'", hint="name files of OpenTelemetry's spans")
-    with desk.writing() as store:
-        importing = _OtlpImport(desk, store, texts)
-        desk.progress.start("importing spans", sum(path.stat().st_size for path in paths))
+    with workspace.writing() as store:
+        importing = _OtlpImport(workspace, store, texts)
+        workspace.progress.start("importing spans", sum(path.stat().st_size for path in paths))
         for path in paths:
             importing.file(path)
         importing.end()
@@ -94,8 +94,8 @@ class _MissingParent:
 class _OtlpImport:
     """An import under way."""
 
-    def __init__(self, desk: Workspace, store: Store, texts: bool) -> None:
-        self._desk, self._store, self._texts = desk, store, texts
+    def __init__(self, workspace: Workspace, store: Store, texts: bool) -> None:
+        self._workspace, self._store, self._texts = workspace, store, texts
         own = store.own()
         self._before = None if own is None else store.tables.head(own)
         self._batch: list[_Span] = []
@@ -109,7 +109,7 @@ class _OtlpImport:
         done = 0
         for piece in pieces(path):
             self._piece(path, piece)
-            self._desk.progress.step(piece.read - done)
+            self._workspace.progress.step(piece.read - done)
             done = piece.read
 
     def _piece(self, path: Path, piece: SpanChunk) -> None:
@@ -129,7 +129,7 @@ class _OtlpImport:
         execution, span = str(event["execution"]), str(event["span"])
         place = SpanPlace(file, line, f"{execution}:{span}")
         parent = event.get("parent")
-        arrival = span_arrival(event, lambda: key_of(str(self._desk.home)))
+        arrival = span_arrival(event, lambda: key_of(str(self._workspace.home)))
         self._batch.append(_Span(arrival, place, execution, span, None if parent is None else str(parent)))
         self._spans += 1
         self._left_out += made.left_out

@@ -37,14 +37,14 @@ class SpanSpool:
     """The way of another library's spans into a repository's spool."""
 
     def __init__(self, folder: Path, *, texts: bool) -> None:
-        self._desk = Workspace(folder)
+        self._workspace = Workspace(folder)
         self._texts = texts
-        if self._desk.home is None:
+        if self._workspace.home is None:
             raise InputError(f"'{folder}' is in no repository", hint="name a folder inside one")
 
     @cached_property
     def _home(self) -> str:
-        return str(self._desk.home)
+        return str(self._workspace.home)
 
     def put(self, spans: Sequence[OtlpSpan]) -> int:
         """Make spans durable in one file, and give how many could not be made events; a ``SpoolError`` keeps none."""
@@ -63,7 +63,7 @@ class SpanSpool:
         add_gap(self._home, f"{lost} span(s) of OpenTelemetry's could not be kept", dict(os.environ))
 
     def _put(self, events: Sequence[bytes]) -> None:
-        own, users = self._desk.spools
+        own, users = self._workspace.spools
         try:
             own.put_all(events)
         except SpoolError:

@@ -34,15 +34,15 @@ def command(ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, as_jso
       custody init --agent claude-code --agent cursor --no-git-hooks
       custody init --user --agent codex --dry-run
     """
-    desk = open_workspace(ctx)
-    chosen = tuple(dict.fromkeys(agents)) or _chosen(desk, yes=yes, user=level["user"])
-    report = init(desk, InitRequest(agents=chosen, **level))
+    workspace = open_workspace(ctx)
+    chosen = tuple(dict.fromkeys(agents)) or _chosen(workspace, yes=yes, user=level["user"])
+    report = init(workspace, InitRequest(agents=chosen, **level))
     return answer(report, _render_setup(report, looked=not agents), as_json=as_json)
 
 
-def _chosen(desk: Workspace, *, yes: bool, user: bool) -> tuple[str, ...]:
+def _chosen(workspace: Workspace, *, yes: bool, user: bool) -> tuple[str, ...]:
     """The agents that are found and that the user wants."""
-    here = find_present_agents(desk, user=user)
+    here = find_present_agents(workspace, user=user)
     if yes:
         return tuple(here)
     if not sys.stdin.isatty():

@@ -30,14 +30,14 @@ def command(ctx: click.Context, *, user: bool, purge: bool, yes: bool, as_json: 
       custody uninstall --user
       custody uninstall --purge
     """
-    desk = open_workspace(ctx)
+    workspace = open_workspace(ctx)
     if purge and not yes:
         if not sys.stdin.isatty():
             raise InputError("purging cannot be undone and nobody is here to ask", hint="add --yes")
-        for folder in evidence(desk, user=user):
+        for folder in evidence(workspace, user=user):
             click.echo(f"  {folder}", err=True)
         click.confirm("remove for good all that was recorded there?", abort=True, err=True)
-    report = uninstall(desk, user=user, purge=purge)
+    report = uninstall(workspace, user=user, purge=purge)
     return answer(report, _render_removal(report), as_json=as_json)
 
 

@@ -17,13 +17,13 @@ from custody.workspace.workspace import Workspace, has_repository
 SET_UP, NOT_SET_UP = "set up", "not set up"
 
 
-def report_agents(desk: Workspace, store: Store) -> list[AgentReport]:
+def report_agents(workspace: Workspace, store: Store) -> list[AgentReport]:
     """Every agent that can be set up or was ever heard, in the order in which we name them."""
-    if desk.home is None:
+    if workspace.home is None:
         return []
-    here = set(find_present_agents(desk))
+    here = set(find_present_agents(workspace))
     heard: dict[str, CapturedAgentRow] = {row.agent: row for row in agent_rows(store)}
-    states = {name: each.state for name, each in read_hook_status(desk).items()}
+    states = {name: each.state for name, each in read_hook_status(workspace).items()}
     known = set(session_names(store))
     return [
         AgentReport(
@@ -34,19 +34,19 @@ def report_agents(desk: Workspace, store: Store) -> list[AgentReport]:
             last_live=_moment(heard.get(name), live=True),
             last=_moment(heard.get(name), live=False),
             sessions=heard[name].sessions if name in heard else 0,
-            backfill=back_fill(desk, name, known),
+            backfill=back_fill(workspace, name, known),
             hint=_hint(name, states.get(name), heard.get(name)),
         )
         for name in dict.fromkeys((*TITLES, *sorted(heard)))
     ]
 
 
-def agents_heard(desk: Workspace) -> list[AgentReport]:
-    """The same, of a desk; none where agents do not work."""
-    if not has_repository(desk):
+def agents_heard(workspace: Workspace) -> list[AgentReport]:
+    """The same, of a workspace; none where agents do not work."""
+    if not has_repository(workspace):
         return []
-    with desk.reading() as store:
-        return report_agents(desk, store)
+    with workspace.reading() as store:
+        return report_agents(workspace, store)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class HookStatus:
     file: Path | None
 
 
-def read_hook_status(desk: Workspace) -> dict[str, HookStatus]:
+def read_hook_status(workspace: Workspace) -> dict[str, HookStatus]:
     """Of every agent that can be set up, what its settings come to; an entry that records counts before others."""
     hooks: dict[str, HookEntry] = {}
-    for each in sorted(list_hook_entries(desk), key=lambda each: not each.records):
+    for each in sorted(list_hook_entries(workspace), key=lambda each: not each.records):
         hooks.setdefault(each.agent, each)
-    places = InstallSite.of(desk, user=False).places
+    places = InstallSite.of(workspace, user=False).places
     off, broken = turned_off(places), unreadable(places)
     return {
         name: HookStatus(_state(name, each, off, broken), None if each is None else each.file)

@@ -24,14 +24,16 @@ SHOWN_MAX = 5
 CLAUDE_CODE = "claude-code"
 
 
-def doctor(desk: Workspace, *, rebuild: bool = False) -> DoctorReport:
+def doctor(workspace: Workspace, *, rebuild: bool = False) -> DoctorReport:
     """Look at everything that can go wrong; with ``rebuild`` make every view again from the records first."""
-    returned = [event for spool in desk.spools for event in spool.look_again()]
-    rebuilt = _rebuild(desk) if rebuild else None
+    returned = [event for spool in workspace.spools for event in spool.look_again()]
+    rebuilt = _rebuild(workspace) if rebuild else None
     try:
-        with desk.reading() as store:
-            checks = [DoctorCheck(name, *found) for name, look in STORE_LOOKS.items() for found in look(desk, store)]
-            agents = report_agents(desk, store)
+        with workspace.reading() as store:
+            checks = [
+                DoctorCheck(name, *found) for name, look in STORE_LOOKS.items() for found in look(workspace, store)
+            ]
+            agents = report_agents(workspace, store)
     except DamagedStoreError as error:
         checks = [
             DoctorCheck("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")
@@ -39,50 +41,50 @@ def doctor(desk: Workspace, *, rebuild: bool = False) -> DoctorReport:
         agents = []
     if returned:
         checks.append(DoctorCheck("spool", "note", f"{len(returned)} event(s) that were set aside can be read now"))
-    checks += [DoctorCheck(name, *found) for name, look in LOOKS.items() for found in look(desk)]
+    checks += [DoctorCheck(name, *found) for name, look in LOOKS.items() for found in look(workspace)]
     ill = any(check.state == "ill" for check in checks)
     return DoctorReport(
         outcome="found" if ill else "fine",
-        store=desk.store_name,
+        store=workspace.store_name,
         checks=checks,
         rebuilt=rebuilt,
-        hook=_commands(desk),
+        hook=_commands(workspace),
         agents=agents,
     )
 
 
-def glance(desk: Workspace) -> list[DoctorCheck]:
+def glance(workspace: Workspace) -> list[DoctorCheck]:
     """The same for whoever looks often: without what reads every record, and without touching the spool."""
     try:
-        with desk.reading() as store:
-            checks = [DoctorCheck(name, *found) for name, look in GLANCES.items() for found in look(desk, store)]
+        with workspace.reading() as store:
+            checks = [DoctorCheck(name, *found) for name, look in GLANCES.items() for found in look(workspace, store)]
     except DamagedStoreError as error:
         checks = [
             DoctorCheck("store", "ill", error.message, "run 'custody verify'; 'custody import' brings a copy back")
         ]
-    return [*checks, *(DoctorCheck(name, *found) for name, look in LOOKS.items() for found in look(desk))]
+    return [*checks, *(DoctorCheck(name, *found) for name, look in LOOKS.items() for found in look(workspace))]
 
 
-def _commands(desk: Workspace) -> HookReport:
+def _commands(workspace: Workspace) -> HookReport:
     """What each agent runs, or would once its settings say so; nothing before a hook is there."""
-    if desk.home is None:
+    if workspace.home is None:
         return HookReport(command=None, agents={})
-    commands = {agent: hook_argv(desk.home, agent) for agent in AGENTS} if is_installed(desk.home) else {}
+    commands = {agent: hook_argv(workspace.home, agent) for agent in AGENTS} if is_installed(workspace.home) else {}
     # The work tree's own come first, and count where both are set up.
-    commands |= {each.agent: each.argv for each in reversed(list_hook_entries(desk)) if each.records and each.argv}
+    commands |= {each.agent: each.argv for each in reversed(list_hook_entries(workspace)) if each.records and each.argv}
     agents = {agent: AgentHook(argv) for agent, argv in sorted(commands.items())}
     return HookReport(command=commands.get(CLAUDE_CODE), agents=agents)
 
 
-def _rebuild(desk: Workspace) -> int:
-    with desk.writing() as store:
+def _rebuild(workspace: Workspace) -> int:
+    with workspace.writing() as store:
         total = store.tables.record_count()
-        desk.progress.start("rebuilding views", total)
-        store.views.rebuild(desk.progress.step)
+        workspace.progress.start("rebuilding views", total)
+        store.views.rebuild(workspace.progress.step)
         return total
 
 
-def _chains(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _chains(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     own = store.own()
     for head in store.tables.chains():
         if head.store != PENDING:
@@ -92,11 +94,11 @@ def _chains(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
         yield "note", "nothing has been recorded yet", "records arrive as an agent works"
 
 
-def _schema(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _schema(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     yield "well", f"schema {store.schema_version()} of {SCHEMA_VERSION}", None
 
 
-def _writable(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _writable(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     pending = store.tables.head(PENDING).seq
     if pending:
         yield (
@@ -106,7 +108,7 @@ def _writable(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
         )
 
 
-def _heads(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _heads(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     for kept in store.heads.all() if store.heads else []:
         if kept.head is None or not kept.genuine:
             yield "ill", f"'{kept.name}' was not written under this machine's key", "run 'custody verify'"
@@ -122,12 +124,12 @@ def _heads(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
             yield "ill", f"chain {kept.head.store} lost its last {-behind} record(s)", "run 'custody verify'"
 
 
-def _forks(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _forks(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     if forks := store.tables.forks():
         yield "ill", f"{len(forks)} record(s) claim places that others have", "run 'custody verify'"
 
 
-def _behind(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _behind(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     behind = store.views.behind()
     yield (
         ("note", f"views are {behind} record(s) behind", "the next command catches up")
@@ -140,19 +142,19 @@ def _behind(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
     )
 
 
-def _views(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    yield from _behind(desk, store)
+def _views(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+    yield from _behind(workspace, store)
     if unreadable := sum(1 for _ in store.views.unreadable()):
         yield "note", f"{unreadable} record(s) cannot be read by this version; they are kept", "upgrade custody"
 
 
-def _observations(_desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
+def _observations(_workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
     for key, count in store.tables.second_observations(SHOWN_MAX):
         yield "note", f"'{key}' was observed {count} times with different content; all are kept", None
 
 
-def _times(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
-    ahead = store.tables.count_after(desk.now_ns() + AHEAD_NS_MAX)
+def _times(workspace: Workspace, store: Store) -> Iterator[HookCheckResult]:
+    ahead = store.tables.count_after(workspace.now_ns() + AHEAD_NS_MAX)
     if ahead:
         yield (
             "note",
@@ -161,10 +163,10 @@ def _times(desk: Workspace, store: Store) -> Iterator[HookCheckResult]:
         )
 
 
-def _spool(desk: Workspace) -> Iterator[HookCheckResult]:
-    waiting = sum(len(spool.names()) for spool in desk.spools)
+def _spool(workspace: Workspace) -> Iterator[HookCheckResult]:
+    waiting = sum(len(spool.names()) for spool in workspace.spools)
     yield "well", f"{waiting} event(s) wait in the spool" if waiting else "nothing waits in the spool", None
-    refused = [wrong for spool in desk.spools for wrong in spool.refused()]
+    refused = [wrong for spool in workspace.spools for wrong in spool.refused()]
     for wrong in refused[:SHOWN_MAX]:
         yield (
             "ill",
@@ -173,16 +175,16 @@ def _spool(desk: Workspace) -> Iterator[HookCheckResult]:
         )
     if len(refused) > SHOWN_MAX:
         yield "ill", f"{len(refused) - SHOWN_MAX} more event file(s) were set aside", None
-    if unfinished := [path for spool in desk.spools for path in spool.unfinished()]:
+    if unfinished := [path for spool in workspace.spools for path in spool.unfinished()]:
         yield "note", f"{len(unfinished)} recorder(s) were killed before their event was acknowledged", None
-    if strangers := [path for spool in desk.spools for path in spool.strangers()]:
+    if strangers := [path for spool in workspace.spools for path in spool.strangers()]:
         yield "note", f"{len(strangers)} file(s) in the spool are not ours and were left alone", None
 
 
-def _space(desk: Workspace) -> Iterator[HookCheckResult]:
-    if desk.home is None:
+def _space(workspace: Workspace) -> Iterator[HookCheckResult]:
+    if workspace.home is None:
         return
-    free = shutil.disk_usage(_nearest(desk.home)).free
+    free = shutil.disk_usage(_nearest(workspace.home)).free
     low = free < SPACE_BYTES_MIN
     yield (
         ("ill" if low else "well"),
@@ -191,20 +193,20 @@ def _space(desk: Workspace) -> Iterator[HookCheckResult]:
     )
 
 
-def _privacy(desk: Workspace) -> Iterator[HookCheckResult]:
-    if desk.home is None or not desk.home.exists():
+def _privacy(workspace: Workspace) -> Iterator[HookCheckResult]:
+    if workspace.home is None or not workspace.home.exists():
         return
-    mode = stat.S_IMODE(desk.home.stat().st_mode)
+    mode = stat.S_IMODE(workspace.home.stat().st_mode)
     if mode & 0o077:
-        yield "note", f"other users can look into '{desk.home}' (mode {mode:o})", f"chmod 700 '{desk.home}'"
+        yield "note", f"other users can look into '{workspace.home}' (mode {mode:o})", f"chmod 700 '{workspace.home}'"
 
 
 def _nearest(path: Path) -> Path:
     return path if path.exists() else _nearest(path.parent)
 
 
-def _gaps(desk: Workspace) -> Iterator[HookCheckResult]:
-    found = {folder / "gaps": gaps for folder in desk.gap_folders if (gaps := gaps_in(folder))}
+def _gaps(workspace: Workspace) -> Iterator[HookCheckResult]:
+    found = {folder / "gaps": gaps for folder in workspace.gap_folders if (gaps := gaps_in(folder))}
     if found:
         last = max((gap for gaps in found.values() for gap in gaps), key=_moment)
         yield (

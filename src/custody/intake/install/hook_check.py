@@ -30,11 +30,11 @@ FALLBACK = "python3"
 """What a hook is run with where the interpreter that it names is gone."""
 
 
-def look_at_hooks(desk: Workspace) -> Iterator[HookCheckResult]:
+def look_at_hooks(workspace: Workspace) -> Iterator[HookCheckResult]:
     """Who is recorded as it works, and everything that keeps somebody from it."""
-    if desk.home is None:
+    if workspace.home is None:
         return
-    site, found = InstallSite.of(desk, user=False), list_hook_entries(desk)
+    site, found = InstallSite.of(workspace, user=False), list_hook_entries(workspace)
     off = turned_off(site.places)
     whole = [each for each in found if each.records and not each.missing and each.agent not in off]
     if whole:
@@ -44,12 +44,12 @@ def look_at_hooks(desk: Workspace) -> Iterator[HookCheckResult]:
     for agent in dict.fromkeys(each.agent for each in found if each.agent in off):
         yield "ill", describe_disabled_hooks(agent, *off[agent]), "change that setting"
     yield from _lost(site, {each.agent for each in found})
-    yield from _elsewhere(site, found, [Path(folder) for folder in work_trees(desk.repository)])
+    yield from _elsewhere(site, found, [Path(folder) for folder in work_trees(workspace.repository)])
     yield from _interpreters(found)
     yield from _versions(found)
-    if others := git_hooks_of_others(desk):
+    if others := git_hooks_of_others(workspace):
         yield "ill", f"{join_paths(others)} run a hook that is not this repository's", "run 'custody init'"
-    if not is_installed(desk.home) and not whole:
+    if not is_installed(workspace.home) and not whole:
         yield "note", "no hook is installed: nothing is captured as it happens", "run 'custody init'"
     elif not any(each.records for each in found):
         yield "note", "no agent's settings run the hook that is installed", "run 'custody init'"

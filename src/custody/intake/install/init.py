@@ -72,20 +72,20 @@ class InitRequest:
     dry_run: bool = False
 
 
-def find_present_agents(desk: Workspace, *, user: bool = False) -> list[str]:
+def find_present_agents(workspace: Workspace, *, user: bool = False) -> list[str]:
     """The agents of which there is a sign on this machine or in this work tree."""
-    places = InstallSite.of(desk, user=user).places
+    places = InstallSite.of(workspace, user=user).places
     return [agent.name for agent in AGENTS.values() if places.is_here(agent)]
 
 
-def installed_agents(desk: Workspace) -> list[str]:
+def installed_agents(workspace: Workspace) -> list[str]:
     """The agents whose settings have an entry of ours, this work tree's or the user's."""
-    return list(dict.fromkeys(each.agent for each in list_hook_entries(desk)))
+    return list(dict.fromkeys(each.agent for each in list_hook_entries(workspace)))
 
 
-def init(desk: Workspace, wanted: InitRequest, recorder: Recorder = RECORDER) -> InitReport:
+def init(workspace: Workspace, wanted: InitRequest, recorder: Recorder = RECORDER) -> InitReport:
     """Set up what is wanted; doing it twice changes nothing."""
-    site = InstallSite.of(desk, user=wanted.user)
+    site = InstallSite.of(workspace, user=wanted.user)
     if site.repository is not None and site.repository.work_tree is None:
         raise InputError(
             f"'{site.repository.common_dir}' has no work tree here, so no agent works in it",
@@ -102,8 +102,8 @@ def init(desk: Workspace, wanted: InitRequest, recorder: Recorder = RECORDER) ->
         _keep(site, homes, plan, recorder)
     return InitReport(
         agents=list(wanted.agents),
-        found=find_present_agents(desk, user=wanted.user),
-        already=[name for name in _recorded(desk, site) if name not in wanted.agents],
+        found=find_present_agents(workspace, user=wanted.user),
+        already=[name for name in _recorded(workspace, site) if name not in wanted.agents],
         off={
             name: describe_disabled_hooks(name, *off)
             for name, off in turned_off(site.places).items()
@@ -112,25 +112,25 @@ def init(desk: Workspace, wanted: InitRequest, recorder: Recorder = RECORDER) ->
         homes=[str(home) for home in homes],
         files=[set_up_file(planned.edit, dry_run=wanted.dry_run) for planned in plan],
         dry_run=wanted.dry_run,
-        backfill=_left_on_disk(desk, wanted) if site.repository is not None else {},
+        backfill=_left_on_disk(workspace, wanted) if site.repository is not None else {},
     )
 
 
-def _recorded(desk: Workspace, site: InstallSite) -> list[str]:
+def _recorded(workspace: Workspace, site: InstallSite) -> list[str]:
     """The agents that are recorded here, whoever set them up."""
     if site.repository is not None:
-        return list(dict.fromkeys(each.agent for each in list_hook_entries(desk) if each.records))
+        return list(dict.fromkeys(each.agent for each in list_hook_entries(workspace) if each.records))
     files = ((agent, path) for agent in AGENTS.values() for path in site.places.user_files(agent))
     return list(dict.fromkeys(agent.name for agent, path in files if settings_in_use(path, agent)))
 
 
-def _left_on_disk(desk: Workspace, wanted: InitRequest) -> dict[str, BackFill]:
+def _left_on_disk(workspace: Workspace, wanted: InitRequest) -> dict[str, BackFill]:
     """What the chosen agents did here before anything was recorded."""
     known: set[tuple[str, str]] = set()
-    if desk.exists():
-        with desk.reading() as store:
+    if workspace.exists():
+        with workspace.reading() as store:
             known.update(session_names(store))
-    looked = ((name, back_fill(desk, name, known)) for name in wanted.agents)
+    looked = ((name, back_fill(workspace, name, known)) for name in wanted.agents)
     return {name: left for name, left in looked if left is not None and left.transcripts}
 
 

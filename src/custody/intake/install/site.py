@@ -40,10 +40,10 @@ class InstallSite:
     state: Path
 
     @classmethod
-    def of(cls, desk: Workspace, *, user: bool) -> "InstallSite":
-        """The repository around the desk's folder, or the user's level."""
+    def of(cls, workspace: Workspace, *, user: bool) -> "InstallSite":
+        """The repository around the workspace's folder, or the user's level."""
         home = Path("~").expanduser()
-        repository = None if user else desk.repository
+        repository = None if user else workspace.repository
         work_tree = repository.work_tree if repository else None
         return cls(repository, SettingsPlaces(work_tree, home, os.environ), state_folder(os.environ, home))
 
@@ -103,9 +103,9 @@ class HookEntry:
     interpreter: Path | None = None
 
 
-def list_hook_entries(desk: Workspace) -> list[HookEntry]:
+def list_hook_entries(workspace: Workspace) -> list[HookEntry]:
     """Every settings file with an entry of ours, this work tree's before the user's."""
-    site = InstallSite.of(desk, user=False)
+    site = InstallSite.of(workspace, user=False)
     found = list[HookEntry]()
     for agent in AGENTS.values():
         project = site.places.project_file(agent)
@@ -148,9 +148,9 @@ def describe_disabled_hooks(agent: str, file: Path, key: str) -> str:
     return f"{AGENTS[agent].title} runs no hooks: '{key}' in '{file}' turns them off"
 
 
-def git_hooks_of_others(desk: Workspace) -> list[Path]:
+def git_hooks_of_others(workspace: Workspace) -> list[Path]:
     """git's hooks whose lines of ours run another copy of the hook than this repository's."""
-    site = InstallSite.of(desk, user=False)
+    site = InstallSite.of(workspace, user=False)
     paths = (site.hook_folder.path / name for name in HOOKS)
     return [path for path in paths if runs_another(path, site.home / "hook" / LAUNCHER)]
 

@@ -28,10 +28,10 @@ from custody.workspace.workspace import Workspace
 
 
 def uninstall(
-    desk: Workspace, *, user: bool = False, purge: bool = False, recorder: Recorder = RECORDER
+    workspace: Workspace, *, user: bool = False, purge: bool = False, recorder: Recorder = RECORDER
 ) -> UninstallReport:
     """Undo ``init`` at that level; a second time there is nothing to do."""
-    site = InstallSite.of(desk, user=user)
+    site = InstallSite.of(workspace, user=user)
     own, shared = Manifest.of(site.home), Manifest.of(site.state)
     leaving = [] if user else _left_alone(shared, site.home)
     edits = [*_noted(site, [*own.notes.values(), *leaving]), *_unnoted(site, own)]
@@ -45,7 +45,7 @@ def uninstall(
         if leaving and not shared.notes and recorder.remove(site.state):
             homes.append(site.state)
     if purge:
-        _purge(desk, site)
+        _purge(workspace, site)
     elif not user:
         forget_id(site.home, os.environ)
     for home in {site.home, site.state}:
@@ -57,10 +57,10 @@ def uninstall(
     )
 
 
-def evidence(desk: Workspace, *, user: bool = False) -> list[Path]:
+def evidence(workspace: Workspace, *, user: bool = False) -> list[Path]:
     """The folders that a purge removes with all that was ever recorded in them."""
-    site = InstallSite.of(desk, user=user)
-    return [path for path in (site.home, *([] if user else [desk.fallback])) if path.is_dir()]
+    site = InstallSite.of(workspace, user=user)
+    return [path for path in (site.home, *([] if user else [workspace.fallback])) if path.is_dir()]
 
 
 def _left_alone(shared: Manifest, home: Path) -> list[ManifestEntry]:
@@ -119,8 +119,8 @@ def _left(path: Path, whose: str, why: str) -> Edit:
     return Edit(path=path, target=path, before=None, after=None, whose=whose, what=why, by_hand=task)
 
 
-def _purge(desk: Workspace, site: InstallSite) -> None:
-    for folder in evidence(desk, user=site.repository is None):
+def _purge(workspace: Workspace, site: InstallSite) -> None:
+    for folder in evidence(workspace, user=site.repository is None):
         if folder.is_symlink():
             raise WorldError(f"'{folder}' is a symbolic link; its evidence was not removed", hint="remove it by hand")
         try:

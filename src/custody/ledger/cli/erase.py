@@ -32,14 +32,14 @@ def command(
       custody erase 17 --reason "a customer's name in a prompt"
       custody erase sha256:9f86d081 --reason "leaked key" --who ana --yes
     """
-    desk = open_workspace(ctx)
+    workspace = open_workspace(ctx)
     if not yes:
         if not sys.stdin.isatty():
             raise InputError("erasing cannot be undone and nobody is here to ask", hint="add --yes")
-        for sentence in preview(desk, targets):
+        for sentence in preview(workspace, targets):
             click.echo(f"  {sentence}", err=True)
         click.confirm("erase for good?", abort=True, err=True)
-    report = erase(desk, targets, who=who, why=reason)
+    report = erase(workspace, targets, who=who, why=reason)
     return answer(report, _render_erasure(report), as_json=as_json)
 
 

@@ -43,13 +43,13 @@ def command(  # noqa: PLR0913 - one for each option
       custody log s1 --agent codex
       custody log --by-agent
     """
-    desk = open_workspace(ctx)
+    workspace = open_workspace(ctx)
     if session is None:
-        listed = log(desk, limit=limit, agent=agent)
+        listed = log(workspace, limit=limit, agent=agent)
         return answer(listed, _by_agent(listed, agent) if by_agent else _listed(listed, agent), as_json=as_json)
     if by_agent:
         raise InputError("--by-agent is about all sessions", hint="name a session, or --by-agent")
-    shown = log_session(desk, session, agent=agent)
+    shown = log_session(workspace, session, agent=agent)
     return answer(shown, "\n".join(_shown(shown, tree=tree)), as_json=as_json)
 
 

@@ -16,11 +16,11 @@ _NO_HASH = ContentHash("")
 """Matches nothing."""
 
 
-def answer_blame(desk: Workspace, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
+def answer_blame(workspace: Workspace, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
     """Which trace wrote each segment, neighbours with the same trace and tier as one; texts only ``with_text``."""
     path = RepoPath.of(asked.file_path)
     segments = (_segment(path, segment) for segment in asked.blame_data)
-    origins = blame_segments(desk, segments, with_prompt=with_text)
+    origins = blame_segments(workspace, segments, with_prompt=with_text)
     return BlameAnswer(file_path=asked.file_path, attributions=[_report_segment(origin) for origin in origins])
 
 

@@ -1,4 +1,4 @@
-"""Open the control tables of a desk: projects, tokens, reads and jobs."""
+"""Open the control tables of a workspace: projects, tokens, reads and jobs."""
 
 from custody.core.errors import InputError
 from custody.core.project import DEFAULT_PROJECT
@@ -6,13 +6,13 @@ from custody.server.control import ControlTables, Project, control_in_file, cont
 from custody.workspace.workspace import Workspace
 
 
-def control_of(desk: Workspace, *, as_service: bool = False) -> ControlTables:
+def control_of(workspace: Workspace, *, as_service: bool = False) -> ControlTables:
     """The control tables of the team database or of this repository's store; ``as_service`` with its few rights."""
-    if desk.database is not None:
-        return control_in_postgres(desk.database, as_service=as_service)
-    control = control_in_file(desk.service_file)
+    if workspace.database is not None:
+        return control_in_postgres(workspace.database, as_service=as_service)
+    control = control_in_file(workspace.service_file)
     if control.projects.named(DEFAULT_PROJECT) is None:
-        control.projects.put_default(desk.now_ns())
+        control.projects.put_default(workspace.now_ns())
     return control
 
 

@@ -39,9 +39,9 @@ class RecordedDecision:
     is_new: bool
 
 
-def decide(desk: Workspace, said: DecisionBody, by: str) -> RecordedDecision:
+def decide(workspace: Workspace, said: DecisionBody, by: str) -> RecordedDecision:
     """Record a decision, once; ``by`` decided where nobody else is named."""
-    asking = _DecisionQuery(desk, _resolved(desk, said), by)
+    asking = _DecisionQuery(workspace, _resolved(workspace, said), by)
     known = asking.known()
     if known is None:
         try:
@@ -53,7 +53,7 @@ def decide(desk: Workspace, said: DecisionBody, by: str) -> RecordedDecision:
     return RecordedDecision(known, is_new=False)
 
 
-def _resolved(desk: Workspace, said: DecisionBody) -> DecisionBody:
+def _resolved(workspace: Workspace, said: DecisionBody) -> DecisionBody:
     """The same about a commit by its full id; refused where it is not about exactly one thing."""
     if sum(subject is not None for subject in (said.commit, said.id, said.overrides, said.reverts)) != 1:
         raise InputError(
@@ -70,8 +70,8 @@ def _resolved(desk: Workspace, said: DecisionBody) -> DecisionBody:
         ns_from(said.opened)
     if said.commit is None:
         return said
-    if has_repository(desk):
-        return structs.replace(said, commit=desk.repository.resolve(said.commit))
+    if has_repository(workspace):
+        return structs.replace(said, commit=workspace.repository.resolve(said.commit))
     if not _SHA.fullmatch(said.commit):
         raise InputError("without a repository a commit is named by its full id", hint="give all of its digits")
     return said
@@ -80,8 +80,8 @@ def _resolved(desk: Workspace, said: DecisionBody) -> DecisionBody:
 class _DecisionQuery:
     """One decision that somebody tells."""
 
-    def __init__(self, desk: Workspace, said: DecisionBody, by: str) -> None:
-        self._desk = desk
+    def __init__(self, workspace: Workspace, said: DecisionBody, by: str) -> None:
+        self._workspace = workspace
         self._said = said
         self._by = by
 
@@ -90,9 +90,9 @@ class _DecisionQuery:
         said, decision = self._said, parse_decision_word(self._said.decision)
         actor, reason = said.actor or "", said.reason or ""
         if said.overrides is not None:
-            return override(self._desk, said.agent, said.overrides, decision, actor=actor, reason=reason)
+            return override(self._workspace, said.agent, said.overrides, decision, actor=actor, reason=reason)
         if said.reverts is not None:
-            return revert(self._desk, said.agent, said.reverts, actor=actor, reason=reason)
+            return revert(self._workspace, said.agent, said.reverts, actor=actor, reason=reason)
         wanted = DecisionRequest(
             agent=said.agent,
             decision=decision,
@@ -104,15 +104,15 @@ class _DecisionQuery:
             reason=said.reason,
             opened=said.opened,
         )
-        if said.commit is not None and has_repository(self._desk):
-            return record_commit(self._desk, wanted)
-        return record(self._desk, replace(wanted, id=self._id))
+        if said.commit is not None and has_repository(self._workspace):
+            return record_commit(self._workspace, wanted)
+        return record(self._workspace, replace(wanted, id=self._id))
 
     def known(self) -> TrustRecordReport | None:
         """What is kept under its name already; ``DecidedOtherwise`` where that is another decision."""
-        asked = make_trust_query(self._desk)
-        with self._desk.reading() as store:
-            target = self._target(Log(self._desk, store, self._said.agent, asked.rules))
+        asked = make_trust_query(self._workspace)
+        with self._workspace.reading() as store:
+            target = self._target(Log(self._workspace, store, self._said.agent, asked.rules))
             with read_settled_decisions(store):
                 account = account_of(store, self._said.agent, asked)
         step = self._step(account.steps, target)
@@ -158,7 +158,7 @@ class _DecisionQuery:
     def _is_same(self, step: ScoreStep) -> bool:
         said, kept = self._said, report_step(step)
         # What holds a secret is kept without it, so it cannot be compared.
-        clean = redact_event_payload({"reason": said.reason}, lambda: key_for(self._desk))
+        clean = redact_event_payload({"reason": said.reason}, lambda: key_for(self._workspace))
         pairs = (
             (said.decision, step.entry.decision.value if isinstance(step.entry, DecisionEntry | Overridden) else None),
             (said.complexity, kept.complexity),

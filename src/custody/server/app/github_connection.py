@@ -22,27 +22,27 @@ from custody.workspace.workspace import Workspace
 PAGE = 100
 
 
-def connect(desk: Workspace, repository: str, project: str) -> GitHubConnectReport:
+def connect(workspace: Workspace, repository: str, project: str) -> GitHubConnectReport:
     """Say that a repository's evidence belongs to a project."""
     name = parse_repository_name(repository)
-    with control_of(desk) as control:
+    with control_of(workspace) as control:
         project_of(control, project)
         control.github.connect(name, project)
         return GitHubConnectReport(done="connected", repository=_line(_found(control.github.named(name), name)))
 
 
-def disconnect(desk: Workspace, repository: str) -> GitHubConnectReport:
+def disconnect(workspace: Workspace, repository: str) -> GitHubConnectReport:
     """Have deliveries about a repository do nothing from now on; what was recorded stays."""
     name = parse_repository_name(repository)
-    with control_of(desk) as control:
+    with control_of(workspace) as control:
         known = _found(control.github.named(name), name)
         control.github.disconnect(name)
         return GitHubConnectReport(done="disconnected", repository=_line(known))
 
 
-def list_connections(desk: Workspace) -> GitHubListReport:
+def list_connections(workspace: Workspace) -> GitHubListReport:
     """Every repository that is connected."""
-    with control_of(desk) as control:
+    with control_of(workspace) as control:
         return GitHubListReport(repositories=[_line(connection) for connection in control.github.all()])
 
 
@@ -53,19 +53,19 @@ class _BackfillTally:
     added: int = 0
 
 
-def backfill(desk: Workspace, repository: str, settings: GitHubSettings) -> GitHubBackfillReport:
+def backfill(workspace: Workspace, repository: str, settings: GitHubSettings) -> GitHubBackfillReport:
     """Add a job for each pull request that a repository ever had, and one for its index; again, only what is new.
 
     Open ones are judged as they are now; of closed ones it is kept what became of them.
     """
     tally = _BackfillTally()
-    with site_of(desk, repository, settings) as site, control_of(desk, as_service=True) as control:
+    with site_of(workspace, repository, settings) as site, control_of(workspace, as_service=True) as control:
         known = _found(control.github.named(site.repository), site.repository)
-        desk.progress.start("pull requests", None)
+        workspace.progress.start("pull requests", None)
         for wish in _wishes(site.repository, site.github.pulls(site.repository), tally):
             new = NewJob(wish.kind, known.project, wish.key, wish.payload)
-            tally.added += add_job(control, new, id_=desk.token(), now_ns=desk.now_ns())
-            desk.progress.step(1)
+            tally.added += add_job(control, new, id_=workspace.token(), now_ns=workspace.now_ns())
+            workspace.progress.step(1)
     return GitHubBackfillReport(repository=_line(known), open=tally.open, closed=tally.closed, added=tally.added)
 
 

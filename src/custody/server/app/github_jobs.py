@@ -23,10 +23,10 @@ JUDGE, OUTCOME, REVERTS, INDEX = "github.judge", "github.outcome", "github.rever
 
 @dataclass(frozen=True, slots=True)
 class GitHubSite:
-    """One repository of GitHub's: its mirror, the desk beside the mirror, the API."""
+    """One repository of GitHub's: its mirror, the workspace beside the mirror, the API."""
 
     repository: str
-    desk: Workspace
+    workspace: Workspace
     mirror: Mirror
     github: GitHub
     settings: GitHubSettings
@@ -41,41 +41,41 @@ class GitHubSite:
 
 
 @contextmanager
-def site_of(desk: Workspace, repository: str, settings: GitHubSettings) -> Iterator[GitHubSite]:
+def site_of(workspace: Workspace, repository: str, settings: GitHubSettings) -> Iterator[GitHubSite]:
     """What is needed to work on a repository; an ``InputError`` names what the operator has not said."""
-    if desk.database is None:
+    if workspace.database is None:
         raise InputError("GitHub needs a team database", hint="add --database postgresql://…")
     if settings.mirrors is None:
         raise InputError(f"{MIRRORS} is not set", hint="name a folder in which repositories are mirrored")
     if settings.key is None:
         raise InputError(f"neither {TOKEN_FILE} nor {KEY_FILE} is set", hint="docs/github.md says how to connect")
     name = parse_repository_name(repository)
-    with control_of(desk, as_service=True) as control:
+    with control_of(workspace, as_service=True) as control:
         connected = control.github.named(name)
     if connected is None:
         raise InputError(f"'{name}' is not connected", hint="'custody github connect' does that")
-    github = GitHub(settings.api, settings.key, desk.now_ns, connected.installation)
+    github = GitHub(settings.api, settings.key, workspace.now_ns, connected.installation)
     try:
         folder = settings.mirrors / f"{name.lower()}.git"
         mirror = Mirror(folder, github.clone_credential() if settings.git.startswith("https://") else None)
-        yield GitHubSite(name, replace(desk, folder=folder), mirror, github, settings)
+        yield GitHubSite(name, replace(workspace, folder=folder), mirror, github, settings)
     finally:
         github.close()
 
 
-def judge_pull(desk: Workspace, payload: Json) -> None:
+def judge_pull(workspace: Workspace, payload: Json) -> None:
     """Judge a pull request as it is now, and tell GitHub."""
-    with _working(desk, payload) as (site, number):
-        bench = Bench(site.desk, site.github, site.repository, site.fetch_pull, comments=site.settings.comments)
+    with _working(workspace, payload) as (site, number):
+        bench = Bench(site.workspace, site.github, site.repository, site.fetch_pull, comments=site.settings.comments)
         judgement = bench.judge(number)
-        desk.talk(f"{site.repository}#{number}: {judgement.fate.value} {judgement.level or ''}".rstrip())
+        workspace.talk(f"{site.repository}#{number}: {judgement.fate.value} {judgement.level or ''}".rstrip())
 
 
-def keep_outcome(desk: Workspace, payload: Json) -> None:
+def keep_outcome(workspace: Workspace, payload: Json) -> None:
     """Record what became of a pull request that is closed; one that was opened again has no outcome yet."""
     from custody.trust.app.outcomes import OutcomeRequest, record_outcome
 
-    with _working(desk, payload) as (site, number):
+    with _working(workspace, payload) as (site, number):
         pull = site.github.pull(site.repository, number)
         if pull.state == "open":
             return
@@ -89,33 +89,33 @@ def keep_outcome(desk: Workspace, payload: Json) -> None:
             reason=f"{site.repository}#{number}",
             opened=pull.created_at,
         )
-        record_outcome(site.desk, told, believes_claims=True)
+        record_outcome(site.workspace, told, believes_claims=True)
 
 
-def index_changes(desk: Workspace, payload: Json) -> None:
+def index_changes(workspace: Workspace, payload: Json) -> None:
     """Index every pull request and landed change of a repository, for the search for duplicates."""
     from custody.dupes.app.index import IndexRequest, dupes_index
 
-    with _working(desk, payload) as (site, _):
+    with _working(workspace, payload) as (site, _):
         site.fetch(BRANCHES, PULLS)
-        dupes_index(site.desk, IndexRequest(refs=("refs/pull/*/head", "refs/heads/*"), workers=1))
+        dupes_index(site.workspace, IndexRequest(refs=("refs/pull/*/head", "refs/heads/*"), workers=1))
 
 
 @contextmanager
-def _working(desk: Workspace, payload: Json) -> Iterator[tuple[GitHubSite, int]]:
+def _working(workspace: Workspace, payload: Json) -> Iterator[tuple[GitHubSite, int]]:
     job = payload_from(payload)
-    with site_of(desk, job.repository, github_settings()) as site:
+    with site_of(workspace, job.repository, github_settings()) as site:
         yield site, job.number
 
 
-def record_reverts(desk: Workspace, payload: Json) -> None:
+def record_reverts(workspace: Workspace, payload: Json) -> None:
     """Record which changes a push to the default branch took back."""
     from custody.trust.app.reverts import trust_reverts
 
     job = payload_from(payload)
     before, after = parse_commit_name(job.before), parse_commit_name(job.after)
-    with _working(desk, payload) as (site, _):
+    with _working(workspace, payload) as (site, _):
         site.fetch(BRANCHES)
         # A branch that is new has no commit before: all of it is looked through.
         typed = after if set(before) == {"0"} else f"{before}..{after}"
-        trust_reverts(site.desk, typed, record=True, actor="github")
+        trust_reverts(site.workspace, typed, record=True, actor="github")

@@ -51,14 +51,14 @@ class Judgement:
 
 
 Fetch = Callable[[int, Pull], None]
-"""Brings the objects of a pull request into the repository of the desk."""
+"""Brings the objects of a pull request into the repository of the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
     """Where pull requests of one repository are judged, and how GitHub is told."""
 
-    desk: Workspace
+    workspace: Workspace
     github: GitHub
     repository: str
     fetch: Fetch
@@ -89,12 +89,12 @@ class Bench:
         except GitError as error:
             return FetchDelayError(error.message, hint=error.hint)
         try:
-            return gate(self.desk, GateRequest(change=f"{base}..{head}", description=said))
+            return gate(self.workspace, GateRequest(change=f"{base}..{head}", description=said))
         except (InputError, GitError) as error:
             return error
 
     def _make_judgement(self, number: int, head: CommitSha, report: GateReport | str) -> Judgement:
-        now = text_from(self.desk.now_ns())
+        now = text_from(self.workspace.now_ns())
         if isinstance(report, str):
             level, text = None, f"{MARK}\n**custody**: could not be judged: {escape_markup(report)}\n"
             body = encode_unjudged(CHECK, head, now, escape_markup(report))

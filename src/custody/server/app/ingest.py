@@ -36,9 +36,9 @@ class IngestResult:
 
 @dataclass(slots=True)
 class StoreWriter:
-    """A desk's store, held open by the one thread that writes to it from one batch to the next."""
+    """A workspace's store, held open by the one thread that writes to it from one batch to the next."""
 
-    desk: Workspace
+    workspace: Workspace
     _stack: ExitStack = field(default_factory=ExitStack)
     _store: Store | None = None
 
@@ -50,7 +50,7 @@ class StoreWriter:
     def open(self) -> Store:
         """The store, opened if it is not; a ``StoreError`` when it cannot be had."""
         if self._store is None:
-            self._store = self._stack.enter_context(self.desk.writing())
+            self._store = self._stack.enter_context(self.workspace.writing())
         return self._store
 
     def keep(self, arrivals: Sequence[Arrival]) -> list[IngestResult]:

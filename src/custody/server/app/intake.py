@@ -58,7 +58,7 @@ class SentItems:
 class Intake:
     """Reads what is sent to one project."""
 
-    desk: Workspace
+    workspace: Workspace
 
     def read(self, what: str, data: bytes) -> SentItems:
         """The traces, links, conversations, spans or events that a body holds: one, or a list of them."""
@@ -153,23 +153,25 @@ class Intake:
 
     @property
     def _now(self) -> str:
-        return text_from(self.desk.now_ns())
+        return text_from(self.workspace.now_ns())
 
     @cached_property
     def _worktree(self) -> str | None:
         """Below which folder absolute paths are this repository's; a team's database is of no one folder."""
-        if self.desk.database is not None or self.desk.home is None:
+        if self.workspace.database is not None or self.workspace.home is None:
             return None
-        tree = self.desk.repository.work_tree
+        tree = self.workspace.repository.work_tree
         return None if tree is None else str(tree)
 
     @cached_property
     def _secret(self) -> bytes:
         """The machine's own key; where none can be kept, one that is forgotten."""
         try:
-            return key_of(str(self.desk.home)) if self.desk.home is not None else self.desk.token().encode()
+            return (
+                key_of(str(self.workspace.home)) if self.workspace.home is not None else self.workspace.token().encode()
+            )
         except OSError:
-            return self.desk.token().encode()  # a home that cannot be written: then nothing is kept there either
+            return self.workspace.token().encode()  # a home that cannot be written: then nothing is kept there either
 
     def _key(self) -> bytes:
         return self._secret

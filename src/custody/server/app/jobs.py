@@ -23,9 +23,9 @@ DAY_NS = 24 * 3_600 * 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What a job's function is handed: the desk of the job's project, its key and what it was made with."""
+    """What a job's function is handed: the workspace of the job's project, its key and what it was made with."""
 
-    desk: Workspace
+    workspace: Workspace
     key: str
     payload: Json
 
@@ -36,31 +36,31 @@ def _retention(work: JobContext) -> None:
     days = work.payload.get("days") if isinstance(work.payload, dict) else None
     if not isinstance(days, int):
         raise InputError("a job of retention needs its 'days'")
-    retain(work.desk, days)
+    retain(work.workspace, days)
 
 
 def _github_judge(work: JobContext) -> None:
     from custody.server.app.github_jobs import judge_pull
 
-    judge_pull(work.desk, work.payload)
+    judge_pull(work.workspace, work.payload)
 
 
 def _github_outcome(work: JobContext) -> None:
     from custody.server.app.github_jobs import keep_outcome
 
-    keep_outcome(work.desk, work.payload)
+    keep_outcome(work.workspace, work.payload)
 
 
 def _github_reverts(work: JobContext) -> None:
     from custody.server.app.github_jobs import record_reverts
 
-    record_reverts(work.desk, work.payload)
+    record_reverts(work.workspace, work.payload)
 
 
 def _github_index(work: JobContext) -> None:
     from custody.server.app.github_jobs import index_changes
 
-    index_changes(work.desk, work.payload)
+    index_changes(work.workspace, work.payload)
 
 
 KINDS: Mapping[str, Callable[[JobContext], None]] = MappingProxyType(
@@ -106,14 +106,14 @@ def add_job(control: ControlTables, new: NewJob, *, id_: str, now_ns: int) -> bo
     return control.jobs.put(job, now_ns)
 
 
-def add_due(control: ControlTables, desk: Workspace) -> int:
+def add_due(control: ControlTables, workspace: Workspace) -> int:
     """Add what comes round: retention, once a day for each project that has one; give how many were added."""
-    now = desk.now_ns()
+    now = workspace.now_ns()
     return sum(
         add_job(
             control,
             NewJob(RETENTION, project.name, f"day-{now // DAY_NS}", {"days": project.retain_days}),
-            id_=desk.token(),
+            id_=workspace.token(),
             now_ns=now,
         )
         for project in control.projects.all()
@@ -126,9 +126,9 @@ def payload_of(job: Job) -> Json:
     return parse(job.payload.encode(), bytes_max=PAYLOAD_BYTES_MAX)
 
 
-def list_jobs(desk: Workspace, limit: int) -> WorkerListReport:
+def list_jobs(workspace: Workspace, limit: int) -> WorkerListReport:
     """Jobs that are not done: set aside first, then those that run or wait."""
-    with control_of(desk, as_service=True) as control:
+    with control_of(workspace, as_service=True) as control:
         aside = control.jobs.in_states((JobState.ASIDE,), limit)
         coming = control.jobs.in_states((JobState.LEASED, JobState.WAITING), limit)
         counts = control.jobs.counts()
@@ -141,18 +141,18 @@ def list_jobs(desk: Workspace, limit: int) -> WorkerListReport:
     )
 
 
-def jobs_of_project(desk: Workspace, limit: int) -> list[JobLine]:
-    """Jobs of the desk's own project that are not done; none where no service ever kept any."""
-    if desk.database is None and not desk.service_file.is_file():
+def jobs_of_project(workspace: Workspace, limit: int) -> list[JobLine]:
+    """Jobs of the workspace's own project that are not done; none where no service ever kept any."""
+    if workspace.database is None and not workspace.service_file.is_file():
         return []
-    with control_of(desk, as_service=True) as control:
-        return [_line(job) for job in control.jobs.unsettled(desk.project, limit)]
+    with control_of(workspace, as_service=True) as control:
+        return [_line(job) for job in control.jobs.unsettled(workspace.project, limit)]
 
 
-def retry_job(desk: Workspace, id_: str) -> WorkerRetryReport:
+def retry_job(workspace: Workspace, id_: str) -> WorkerRetryReport:
     """Have a job that was set aside taken again."""
-    with control_of(desk, as_service=True) as control:
-        job = control.jobs.retry(id_, desk.now_ns())
+    with control_of(workspace, as_service=True) as control:
+        job = control.jobs.retry(id_, workspace.now_ns())
     if job is None:
         raise InputError(f"no job '{id_}' is set aside", hint="'custody worker list' shows those that are")
     return WorkerRetryReport(job=_line(job))

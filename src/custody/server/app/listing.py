@@ -41,51 +41,51 @@ TEXTLESS = frozenset(
 """Kinds of records that hold no text of a conversation and no file's content."""
 
 
-def traces(desk: Workspace, after: str | None, limit: int) -> TracesPage:
+def traces(workspace: Workspace, after: str | None, limit: int) -> TracesPage:
     """Traces as they were sent."""
 
     def item(record: Record, said: Json) -> TraceItem:
         name = said.get("id") if isinstance(said, dict) else None
         return TraceItem(record=str(record.ref), at=_at(record), id=str(name or ""), trace=_payload(said))
 
-    items, following = _records(desk, ("trace",), after, limit, item)
+    items, following = _records(workspace, ("trace",), after, limit, item)
     return TracesPage(items=items, next=following)
 
 
-def links(desk: Workspace, after: str | None, limit: int) -> LinksPage:
+def links(workspace: Workspace, after: str | None, limit: int) -> LinksPage:
     """Commit links of other tools as they were sent, and those that agents' sessions made."""
 
     def item(record: Record, said: Json) -> LinkItem:
         link = _payload(said) if record.entry.kind == "trace_link" else said
         return LinkItem(record=str(record.ref), at=_at(record), link=link)
 
-    items, following = _records(desk, ("trace_link", "link"), after, limit, item)
+    items, following = _records(workspace, ("trace_link", "link"), after, limit, item)
     return LinksPage(items=items, next=following)
 
 
-def spans(desk: Workspace, after: str | None, limit: int) -> SpansPage:
+def spans(workspace: Workspace, after: str | None, limit: int) -> SpansPage:
     """Span events."""
 
     def item(record: Record, said: Json) -> SpanItem:
         return SpanItem(record=str(record.ref), at=_at(record), span=said)
 
-    items, following = _records(desk, ("span",), after, limit, item)
+    items, following = _records(workspace, ("span",), after, limit, item)
     return SpansPage(items=items, next=following)
 
 
-def evidence(desk: Workspace, after: str | None, limit: int) -> EvidencePage:
+def evidence(workspace: Workspace, after: str | None, limit: int) -> EvidencePage:
     """Every record by its name."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         found = PageTables(store).records((), _place(after), limit + 1)
     return EvidencePage(items=[EvidenceItem(**_named(r)) for r in found[:limit]], next=_following(found, limit))
 
 
-def one_record(desk: Workspace, name: str, *, with_text: bool) -> EvidenceText | None:
+def one_record(workspace: Workspace, name: str, *, with_text: bool) -> EvidenceText | None:
     """A record with what it says; of one that may hold texts only ``with_text``. None when there is none."""
     ref = _ref(name)
     if ref is None:
         return None
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         record = store.tables.record(ref)
         if record is None:
             return None
@@ -94,9 +94,9 @@ def one_record(desk: Workspace, name: str, *, with_text: bool) -> EvidenceText |
     return EvidenceText(**_named(record), withheld=withheld, payload=payload)
 
 
-def conversations(desk: Workspace, after: str | None, limit: int) -> ConversationsPage:
+def conversations(workspace: Workspace, after: str | None, limit: int) -> ConversationsPage:
     """Sessions by their ids, without what was said in them."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         rows = PageTables(store).sessions(_session(after), limit + 1)
     more = len(rows) > limit
     last = rows[limit - 1] if more else None
@@ -104,11 +104,11 @@ def conversations(desk: Workspace, after: str | None, limit: int) -> Conversatio
     return ConversationsPage(items=[_report_conversation(row) for row in rows[:limit]], next=following)
 
 
-def conversation(desk: Workspace, agent: str, session: str, *, with_text: bool) -> ConversationText | None:
+def conversation(workspace: Workspace, agent: str, session: str, *, with_text: bool) -> ConversationText | None:
     """A session and what was asked in it, with the words only ``with_text``; None when nothing is known of it."""
     if not _is_text(agent + session):
         return None  # no database holds such a name
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         rows = [row for row in session_rows(store, limit=PROMPTS_MAX, named=session) if row.agent == agent]
         if not rows:
             return None
@@ -133,9 +133,9 @@ def _prompts(store: Store, row: SessionRow, *, with_text: bool) -> list[PromptIt
 
 
 def _records(
-    desk: Workspace, kinds: Sequence[str], after: str | None, limit: int, item: Callable[[Record, Json], T]
+    workspace: Workspace, kinds: Sequence[str], after: str | None, limit: int, item: Callable[[Record, Json], T]
 ) -> tuple[list[T], str | None]:
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         found = PageTables(store).records(kinds, _place(after), limit + 1)
         payloads = store.tables.payloads(found[:limit])
     return [item(record, payloads[record.ref]) for record in found[:limit]], _following(found, limit)

@@ -10,13 +10,13 @@ from custody.trust.app.decisions import agents_in, read_settled_decisions
 from custody.workspace.workspace import Workspace
 
 
-def in_work_tree(desk: Workspace, name: str) -> str | None:
+def in_work_tree(workspace: Workspace, name: str) -> str | None:
     """The path of a file or folder from the repository's root, with a slash behind a folder's; None for neither."""
     try:
-        root = desk.repository.work_tree
+        root = workspace.repository.work_tree
     except InputError:
         return None  # a team's database, outside of any repository
-    place = desk.folder / name
+    place = workspace.folder / name
     if root is None or "\0" in name or not place.exists():
         return None
     below = os.path.relpath(os.path.abspath(place), os.path.abspath(root))
@@ -25,11 +25,11 @@ def in_work_tree(desk: Workspace, name: str) -> str | None:
     return f"{below}/" if place.is_dir() else below
 
 
-def among_records(desk: Workspace, name: str) -> tuple[str, str, str] | None:
+def among_records(workspace: Workspace, name: str) -> tuple[str, str, str] | None:
     """The page of a change, an agent or a session of this name, and what to ask there; None where there is none."""
     if not name.isprintable():
         return None
-    with desk.reading() as store:
+    with workspace.reading() as store:
         if _is_change(store, name):
             return "change", "name", name
         with read_settled_decisions(store):

@@ -21,58 +21,60 @@ from custody.store import SERVICE_ROLE, drop_project, make_project
 from custody.workspace.workspace import Workspace
 
 
-def init_database(desk: Workspace, login: str | None) -> ProjectInitReport:
+def init_database(workspace: Workspace, login: str | None) -> ProjectInitReport:
     """As the owner of a team database: make the role, the tables and the rights that a service needs."""
-    if desk.database is None:
+    if workspace.database is None:
         raise InputError(
             "only a team database is initialised", hint="add --database URL; the embedded store needs nothing"
         )
-    return ProjectInitReport(role=SERVICE_ROLE, login=login, projects=initialise(desk.database, desk.now_ns(), login))
+    return ProjectInitReport(
+        role=SERVICE_ROLE, login=login, projects=initialise(workspace.database, workspace.now_ns(), login)
+    )
 
 
-def create_project(desk: Workspace, name: str) -> ProjectReport:
+def create_project(workspace: Workspace, name: str) -> ProjectReport:
     """Make a project with a store of its own; one that a killed attempt left half made is finished."""
-    with control_of(desk) as control:
+    with control_of(workspace) as control:
         if control.projects.named(project_name(name)) is not None:
             raise InputError(f"there is a project '{name}' already")
         # The store first: a project that is listed can be used.
-        _make_store(desk, name)
-        if not control.projects.put(name, desk.now_ns()):
+        _make_store(workspace, name)
+        if not control.projects.put(name, workspace.now_ns()):
             raise InputError(f"there is a project '{name}' already")
         return ProjectReport(done="created", project=_line(project_of(control, name)))
 
 
-def list_projects(desk: Workspace) -> ProjectListReport:
+def list_projects(workspace: Workspace) -> ProjectListReport:
     """Every project, by name."""
-    with control_of(desk) as control:
+    with control_of(workspace) as control:
         return ProjectListReport(projects=[_line(project) for project in control.projects.all()])
 
 
-def retain_project(desk: Workspace, name: str, days: int | None) -> ProjectReport:
+def retain_project(workspace: Workspace, name: str, days: int | None) -> ProjectReport:
     """Say after how many days the texts of a project's conversations are erased; None for never."""
-    with control_of(desk) as control:
+    with control_of(workspace) as control:
         project_of(control, name)
         control.projects.retain(name, days)
         return ProjectReport(done="retained", project=_line(project_of(control, name)))
 
 
-def remove_project(desk: Workspace, name: str) -> ProjectReport:
+def remove_project(workspace: Workspace, name: str) -> ProjectReport:
     """Drop a project with its evidence, tokens and jobs; only who read its conversations stays."""
     if name == DEFAULT_PROJECT:
         raise InputError("the default project stays", hint="erase what it holds with 'custody erase'")
-    with control_of(desk) as control:
+    with control_of(workspace) as control:
         project = project_of(control, name)
         # The tokens first, so that nobody is let in who would find half a store. The name last: killed before, the
         # project is still listed and can be removed again, and nobody makes a new one around what is left of it.
         control.projects.close(name)
-        _drop_store(desk, name)
+        _drop_store(workspace, name)
         control.projects.remove(name)
         return ProjectReport(done="removed", project=_line(project))
 
 
-def project_reads(desk: Workspace, name: str, limit: int) -> ProjectReadsReport:
+def project_reads(workspace: Workspace, name: str, limit: int) -> ProjectReadsReport:
     """Who read texts of a project's conversations, newest first; also of one that was removed."""
-    with control_of(desk) as control:
+    with control_of(workspace) as control:
         total = control.reads.count(name)
         if not total:
             project_of(control, name)
@@ -83,11 +85,11 @@ def _reads(control: ControlTables, name: str, limit: int) -> list[ReadLine]:
     return [ReadLine(read.token, read.what, text_from(read.at_ns)) for read in control.reads.of(name, limit)]
 
 
-def _make_store(desk: Workspace, name: str) -> None:
-    if desk.database is not None:
-        make_project(desk.database, name)
+def _make_store(workspace: Workspace, name: str) -> None:
+    if workspace.database is not None:
+        make_project(workspace.database, name)
         return
-    folder = replace(desk, project=name).folder_of_project
+    folder = replace(workspace, project=name).folder_of_project
     if folder is None:
         raise InputError("there is no repository here")
     try:
@@ -96,13 +98,13 @@ def _make_store(desk: Workspace, name: str) -> None:
         raise StoreError(f"cannot make '{folder}': {error.strerror}", hint="check who owns it") from error
 
 
-def _drop_store(desk: Workspace, name: str) -> None:
-    if desk.database is not None:
-        drop_project(desk.database, name)
+def _drop_store(workspace: Workspace, name: str) -> None:
+    if workspace.database is not None:
+        drop_project(workspace.database, name)
         return
-    folder = replace(desk, project=name).folder_of_project
+    folder = replace(workspace, project=name).folder_of_project
     try:
-        if folder is not None and folder != desk.home and folder.exists():
+        if folder is not None and folder != workspace.home and folder.exists():
             shutil.rmtree(folder)
     except OSError as error:
         raise StoreError(f"cannot remove '{folder}': {error.strerror}", hint="remove it by hand") from error

@@ -15,9 +15,9 @@ from custody.workspace.workspace import Workspace
 CHANGE, SOURCE = "change", "source"
 
 
-def decisions(desk: Workspace, after: str | None, limit: int) -> DecisionsPage:
+def decisions(workspace: Workspace, after: str | None, limit: int) -> DecisionsPage:
     """Decisions about every agent, in the order of their records."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         found = PageTables(store).records(("decision",), _place(after), limit + 1)
         payloads = store.tables.payloads(found[:limit])
     last = found[limit - 1].ref if len(found) > limit else None
@@ -35,18 +35,18 @@ def decisions(desk: Workspace, after: str | None, limit: int) -> DecisionsPage:
     )
 
 
-def changes(desk: Workspace, after: str | None, limit: int) -> ChangesPage:
+def changes(workspace: Workspace, after: str | None, limit: int) -> ChangesPage:
     """Changes in the order in which they were indexed."""
     behind = number_behind(after, CHANGE)
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         rows = list(islice(list_changes(store, after=behind), limit + 1))
     following = cursor(CHANGE, rows[limit - 1].id) if len(rows) > limit else None
     return ChangesPage(items=[report_indexed_change(row) for row in rows[:limit]], next=following)
 
 
-def sources(desk: Workspace, after: str | None, limit: int) -> SourcesPage:
+def sources(workspace: Workspace, after: str | None, limit: int) -> SourcesPage:
     """Sources by their numbers; one of which nothing is left is passed over."""
-    found, last = cite_page(desk, number_behind(after, SOURCE), limit)
+    found, last = cite_page(workspace, number_behind(after, SOURCE), limit)
     return SourcesPage(items=found, next=None if last is None else cursor(SOURCE, last))
 
 

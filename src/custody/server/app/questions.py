@@ -39,32 +39,32 @@ class NameNotFound(InputError):
     """Nothing has the name that was asked for."""
 
 
-def require_repository(desk: Workspace) -> Workspace:
-    """The desk at the root of its repository; an ``InputError`` where that is not here."""
-    if not has_repository(desk):
+def require_repository(workspace: Workspace) -> Workspace:
+    """The workspace at the root of its repository; an ``InputError`` where that is not here."""
+    if not has_repository(workspace):
         raise InputError(
-            f"this service has no repository of the project '{desk.project}'",
+            f"this service has no repository of the project '{workspace.project}'",
             hint="ask a service that runs in it, or use the verb there",
         )
-    root = desk.repository.work_tree
-    return desk if root is None or root == desk.folder else replace(desk, folder=root)
+    root = workspace.repository.work_tree
+    return workspace if root is None or root == workspace.folder else replace(workspace, folder=root)
 
 
 # --- trust ------------------------------------------------------------------------------------------------------------
 
 
-def agent_shown(desk: Workspace, agent: str, *, limit: int) -> TrustShowReport:
+def agent_shown(workspace: Workspace, agent: str, *, limit: int) -> TrustShowReport:
     """Where an agent stands, with the newest decisions about it."""
     try:
-        return trust_show(desk, agent, limit=limit)
+        return trust_show(workspace, agent, limit=limit)
     except UnknownAgent as error:
         raise NameNotFound(error.message, hint="/api/v1/trust lists every agent") from error
 
 
-def agent_explained(desk: Workspace, agent: str, *, at: str | None) -> TrustWhyReport:
+def agent_explained(workspace: Workspace, agent: str, *, at: str | None) -> TrustWhyReport:
     """How an agent came to its score."""
     try:
-        return trust_why(desk, agent, at=at)
+        return trust_why(workspace, agent, at=at)
     except UnknownAgent as error:
         raise NameNotFound(error.message, hint="/api/v1/trust lists every agent") from error
 
@@ -72,19 +72,19 @@ def agent_explained(desk: Workspace, agent: str, *, at: str | None) -> TrustWhyR
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
-def change_checked(desk: Workspace, name: str, *, limit: int) -> DupesCheckReport:
+def change_checked(workspace: Workspace, name: str, *, limit: int) -> DupesCheckReport:
     """What an indexed change is like: by a name, a pull request's number, or digits of its head."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     try:
-        row = find_change(desk, name)
+        row = find_change(workspace, name)
     except UnknownChange as error:
         raise NameNotFound(error.message, hint="/api/v1/changes lists them") from error
     return check_indexed(here, row, limit=limit)
 
 
-def evidence_shown(desk: Workspace, name: str) -> DupesShowReport:
+def evidence_shown(workspace: Workspace, name: str) -> DupesShowReport:
     """What a suggestion rests on, by its id or the head of the change that was checked."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     try:
         return dupes_show(here, name)
     except RulesError:
@@ -96,10 +96,10 @@ def evidence_shown(desk: Workspace, name: str) -> DupesShowReport:
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
-def source_shown(desk: Workspace, source_id: str, *, note: Note | None) -> CiteShowReport:
+def source_shown(workspace: Workspace, source_id: str, *, note: Note | None) -> CiteShowReport:
     """Everything about one source; the passages that were kept of it only with a ``note``."""
     try:
-        found = cite_show(desk, source_id)
+        found = cite_show(workspace, source_id)
     except (SourceError, UnknownSource) as error:
         raise NameNotFound(error.message, hint="/api/v1/sources lists them") from error
     if note is None:
@@ -112,9 +112,9 @@ def source_shown(desk: Workspace, source_id: str, *, note: Note | None) -> CiteS
 # --- sessions ---------------------------------------------------------------------------------------------------------
 
 
-def session_shown(desk: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionReport:
+def session_shown(workspace: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionReport:
     """What happened in a session; what was asked in it only with a ``note``."""
-    return hide_session_text(log_session(desk, session, agent=agent), note=note)
+    return hide_session_text(log_session(workspace, session, agent=agent), note=note)
 
 
 def hide_session_text(found: SessionReport, *, note: Note | None) -> SessionReport:
@@ -126,10 +126,10 @@ def hide_session_text(found: SessionReport, *, note: Note | None) -> SessionRepo
     return found
 
 
-def session_calls(desk: Workspace, look: ViewOptions) -> GraphShowReport:
+def session_calls(workspace: Workspace, look: ViewOptions) -> GraphShowReport:
     """The calls of a session or an execution, by its id or the beginning of it."""
     try:
-        return graph_show(desk, look)
+        return graph_show(workspace, look)
     except RulesError:
         raise
     except InputError as error:
@@ -152,9 +152,9 @@ def require_tracked_file(here: Workspace, path: RepoPath) -> None:
         )
 
 
-def line_explained(desk: Workspace, file: str, line: int, *, revision: str | None, note: Note | None) -> WhyReport:
+def line_explained(workspace: Workspace, file: str, line: int, *, revision: str | None, note: Note | None) -> WhyReport:
     """Why a line of a file is there; what was asked only with a ``note``. On disk only what git tracks is shown."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     path = RepoPath.of(file)
     if revision is None:
         require_tracked_file(here, path)
@@ -169,9 +169,11 @@ def line_explained(desk: Workspace, file: str, line: int, *, revision: str | Non
     return found
 
 
-def lines_counted(desk: Workspace, path: str | None, *, revision: str | None, agent: str | None = None) -> StatsReport:
+def lines_counted(
+    workspace: Workspace, path: str | None, *, revision: str | None, agent: str | None = None
+) -> StatsReport:
     """Whose the lines of a file, a folder or the whole repository are."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     return stats(here, None if path is None else _path(path), revision=revision, agent=agent)
 
 

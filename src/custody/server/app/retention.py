@@ -9,11 +9,11 @@ BATCH = 100
 WHO = "retention"
 
 
-def retain(desk: Workspace, days: int) -> int:
+def retain(workspace: Workspace, days: int) -> int:
     """Erase what is older than ``days``; give how many bodies that were."""
     why = f"conversations are kept for {days} days"
-    with desk.writing() as store:
-        old = ConversationTables(store).bodies_before(desk.now_ns() - days * DAY_NS)
+    with workspace.writing() as store:
+        old = ConversationTables(store).bodies_before(workspace.now_ns() - days * DAY_NS)
         for start in range(0, len(old), BATCH):
             store.erase(old[start : start + BATCH], who=WHO, why=why)
     return len(old)

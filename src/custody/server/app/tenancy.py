@@ -25,9 +25,9 @@ T = TypeVar("T")
 class KeptTenancy:
     """The ``Keeper`` of projects and tokens that are kept; asked from any thread, it never answers from memory."""
 
-    def __init__(self, desk: Workspace) -> None:
-        self._desk = desk
-        self._controls = _Controls(lambda: control_of(desk, as_service=True))
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._controls = _Controls(lambda: control_of(workspace, as_service=True))
         with self._controls.connect():
             pass  # a database that was not initialised is refused now, not at the first question
 
@@ -37,15 +37,21 @@ class KeptTenancy:
             return None
         return self._controls.ask(lambda control: _grant(control, presented, now_ns))
 
-    def desk(self, project: str) -> Workspace:
+    def workspace(self, project: str) -> Workspace:
         """Where the project's evidence is kept, as a role that sees no other project."""
         return replace(
-            self._desk, project=project, bound=True, spooled=self._desk.spooled and project == self._desk.project
+            self._workspace,
+            project=project,
+            bound=True,
+            spooled=self._workspace.spooled and project == self._workspace.project,
         )
 
     def noted_read(self, grant: Grant, what: str) -> None:
         """Keeps, before the text is handed out, that this token read the text of ``what``."""
-        id_, read = self._desk.token(), TextReadRow(grant.token_id, storable(what, WHAT_SIGNS_MAX), self._desk.now_ns())
+        id_, read = (
+            self._workspace.token(),
+            TextReadRow(grant.token_id, storable(what, WHAT_SIGNS_MAX), self._workspace.now_ns()),
+        )
         self._controls.ask(lambda control: control.reads.put(id_, grant.project, read))
 
     def close(self) -> None:

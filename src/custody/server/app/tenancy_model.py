@@ -38,7 +38,7 @@ class AccessKeeper(Protocol):
         """What this token is good for now; None of one that is unknown, revoked or past its time."""
         ...
 
-    def desk(self, project: str) -> Workspace:
+    def workspace(self, project: str) -> Workspace:
         """Where the project's evidence is kept."""
         ...
 

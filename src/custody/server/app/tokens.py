@@ -37,14 +37,14 @@ class TokenRequest:
     name: str
 
 
-def create_token(desk: Workspace, wanted: TokenRequest) -> TokenCreateReport:
+def create_token(workspace: Workspace, wanted: TokenRequest) -> TokenCreateReport:
     """Make a token; the report is the only place where it is ever shown."""
-    now = desk.now_ns()
-    secret = PREFIX + desk.token() + desk.token()  # each half has 128 random bits
+    now = workspace.now_ns()
+    secret = PREFIX + workspace.token() + workspace.token()  # each half has 128 random bits
     if len(wanted.name) > NAME_SIGNS_MAX:
         raise InputError(f"the name of a token has at most {NAME_SIGNS_MAX} signs")
     made = Token(
-        id=desk.token()[:ID_DIGITS],
+        id=workspace.token()[:ID_DIGITS],
         hash=hash_of(secret),
         project=wanted.project,
         name=storable(wanted.name, NAME_SIGNS_MAX),
@@ -52,27 +52,27 @@ def create_token(desk: Workspace, wanted: TokenRequest) -> TokenCreateReport:
         created_ns=now,
         expires_ns=expiry(wanted.expires, now),
     )
-    with control_of(desk) as control:
+    with control_of(workspace) as control:
         project_of(control, wanted.project)
         control.tokens.put(made)
     return TokenCreateReport(token=_line(made, now), secret=secret)
 
 
-def list_tokens(desk: Workspace, project: str | None) -> TokenListReport:
+def list_tokens(workspace: Workspace, project: str | None) -> TokenListReport:
     """Every token that was made, or those of one project, oldest first."""
-    with control_of(desk) as control:
+    with control_of(workspace) as control:
         if project is not None:
             project_of(control, project)
-        return TokenListReport(tokens=[_line(token, desk.now_ns()) for token in control.tokens.all(project)])
+        return TokenListReport(tokens=[_line(token, workspace.now_ns()) for token in control.tokens.all(project)])
 
 
-def revoke_token(desk: Workspace, id_: str) -> TokenRevokeReport:
+def revoke_token(workspace: Workspace, id_: str) -> TokenRevokeReport:
     """Have a token open nothing from now on."""
-    with control_of(desk) as control:
-        token = control.tokens.revoke(id_, desk.now_ns())
+    with control_of(workspace) as control:
+        token = control.tokens.revoke(id_, workspace.now_ns())
     if token is None:
         raise InputError(f"there is no token '{id_}'", hint="'custody token list' shows the ids")
-    return TokenRevokeReport(token=_line(token, desk.now_ns()))
+    return TokenRevokeReport(token=_line(token, workspace.now_ns()))
 
 
 def is_good(token: Token, presented: str, now_ns: int) -> bool:

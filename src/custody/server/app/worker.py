@@ -63,7 +63,7 @@ def back_off_ns(attempts: int, chance: float, rules: WorkRules) -> int:
 class JobWorker:
     """Does the jobs of some kinds until it is stopped."""
 
-    desk: Workspace
+    workspace: Workspace
     kinds: Mapping[str, Callable[[JobContext], None]]
     rules: WorkRules = field(default_factory=WorkRules)
     stop: Event = field(default_factory=Event)
@@ -74,12 +74,12 @@ class JobWorker:
         tally = JobTally()
         while not self.stop.is_set():
             try:
-                with control_of(self.desk, as_service=True) as control:
+                with control_of(self.workspace, as_service=True) as control:
                     self._work(control, tally, once=once)
             except StoreError as error:
                 if once:
                     raise
-                self.desk.talk(f"{error.message}; trying again")
+                self.workspace.talk(f"{error.message}; trying again")
             if once:
                 break
             self.stop.wait(self.rules.idle_seconds)
@@ -93,7 +93,7 @@ class JobWorker:
 
     def _work(self, control: ControlTables, tally: JobTally, *, once: bool) -> None:
         while not self.stop.is_set():
-            add_due(control, self.desk)
+            add_due(control, self.workspace)
             while not self.stop.is_set() and (job := self._taken(control)) is not None:
                 self._do(control, job, tally)
             if once:
@@ -101,7 +101,7 @@ class JobWorker:
             self.stop.wait(self.rules.idle_seconds)
 
     def _taken(self, control: ControlTables) -> Job | None:
-        now = self.desk.now_ns()
+        now = self.workspace.now_ns()
         return control.jobs.take(self.kinds, now, now + self._lease_ns)
 
     @property
@@ -112,37 +112,37 @@ class JobWorker:
         if job.attempts > self.rules.attempts_max:
             # Every worker that had it ended without a word: the job may be what kills them.
             words = f"begun {job.attempts - 1} times and never ended"
-            tally.aside += control.jobs.set_aside(job, self.desk.now_ns(), job.error or words)
+            tally.aside += control.jobs.set_aside(job, self.workspace.now_ns(), job.error or words)
             return
         try:
             with self._renewing(job):
-                self.kinds[job.kind](JobContext(self._desk_of(job), job.key, payload_of(job)))
+                self.kinds[job.kind](JobContext(self._workspace_of(job), job.key, payload_of(job)))
         except Exception as error:  # noqa: BLE001 - whatever a job fails of, the worker goes on with the next
             self._failed(control, job, error, tally)
             return
-        if control.jobs.done(job, self.desk.now_ns()):
+        if control.jobs.done(job, self.workspace.now_ns()):
             tally.done += 1
         else:
             tally.lost += 1
 
-    def _desk_of(self, job: Job) -> Workspace:
-        return replace(self.desk, project=job.project, bound=True, spooled=False)
+    def _workspace_of(self, job: Job) -> Workspace:
+        return replace(self.workspace, project=job.project, bound=True, spooled=False)
 
     def _failed(self, control: ControlTables, job: Job, error: Exception, tally: JobTally) -> None:
         words = _describe_error(error)
-        self.desk.talk(f"job {job.id} ({job.kind}) failed: {words}")
+        self.workspace.talk(f"job {job.id} ({job.kind}) failed: {words}")
         # What the caller got wrong does not get right by itself.
         if isinstance(error, InputError) or job.attempts >= self.rules.attempts_max:
-            tally.aside += control.jobs.set_aside(job, self.desk.now_ns(), words)
+            tally.aside += control.jobs.set_aside(job, self.workspace.now_ns(), words)
             return
         waits = back_off_ns(job.attempts, self._chance(), self.rules)
         if isinstance(error, Later):
             waits = max(waits, error.seconds * _SECOND_NS)
-        due = self.desk.now_ns() + waits
+        due = self.workspace.now_ns() + waits
         tally.again += control.jobs.again(job, due, words)
 
     def _chance(self) -> float:
-        return int(self.desk.token()[-_CHANCE_DIGITS:], 16) / _CHANCE_MAX
+        return int(self.workspace.token()[-_CHANCE_DIGITS:], 16) / _CHANCE_MAX
 
     @contextmanager
     def _renewing(self, job: Job) -> Iterator[None]:
@@ -159,8 +159,8 @@ class JobWorker:
     def _renew(self, job: Job, ended: Event) -> None:
         while not ended.wait(self.rules.lease_seconds / 3):
             try:
-                with control_of(self.desk, as_service=True) as control:
-                    if not control.jobs.renew(job, self.desk.now_ns() + self._lease_ns):
+                with control_of(self.workspace, as_service=True) as control:
+                    if not control.jobs.renew(job, self.workspace.now_ns() + self._lease_ns):
                         return
             except StoreError:
                 # The database is away for now; the lease may outlast that, and if not, settling finds it lost.

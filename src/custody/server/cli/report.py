@@ -46,10 +46,10 @@ def command(ctx: click.Context, folder: Path, most: int, *, texts: bool, as_json
     from custody.server.app.report_folder import write_folder
     from custody.server.pages.files import ExportSummary, report_files
 
-    desk, written = open_workspace(ctx), ExportSummary()
-    made = text_from(desk.now_ns())
+    workspace, written = open_workspace(ctx), ExportSummary()
+    made = text_from(workspace.now_ns())
     note = _read if texts else None
-    count = write_folder(folder, report_files(desk, most=most, made=made, note=note, written=written))
+    count = write_folder(folder, report_files(workspace, most=most, made=made, note=note, written=written))
     report = PagesReport(
         folder=str(folder),
         first=str(folder / "index.html"),

@@ -67,7 +67,9 @@ def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_js
         say(f"serving at {address.at('')}")
         answer(report, "", as_json=as_json)
 
-    desk = open_workspace(ctx, is_service=True)
-    opened = None if page is None else page_for(page, partial(in_work_tree, desk), partial(among_records, desk))
-    serve(desk, host=host, port=port, announce=announce, page=opened)
+    workspace = open_workspace(ctx, is_service=True)
+    opened = (
+        None if page is None else page_for(page, partial(in_work_tree, workspace), partial(among_records, workspace))
+    )
+    serve(workspace, host=host, port=port, announce=announce, page=opened)
     return 0

@@ -35,9 +35,9 @@ class BlamePageFile:
     texts: Sequence[str]
 
 
-def file_blamed(desk: Workspace, place: FilePlace) -> BlamePageFile:
+def file_blamed(workspace: Workspace, place: FilePlace) -> BlamePageFile:
     """Every line of a file in order, each with who wrote it and on what evidence."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     path, commit = _found(here.repository, place)
     if commit is None:
         require_tracked_file(here, path)
@@ -50,16 +50,16 @@ def file_blamed(desk: Workspace, place: FilePlace) -> BlamePageFile:
     )
 
 
-def place_explained(desk: Workspace, place: FilePlace, line: int, *, note: Note | None) -> WhyReport:
+def place_explained(workspace: Workspace, place: FilePlace, line: int, *, note: Note | None) -> WhyReport:
     """Why a line is there; what was asked only with a ``note``."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     path, commit = _found(here.repository, place)
     return line_explained(here, str(path), line, revision=commit, note=note)
 
 
-def has_disk(desk: Workspace) -> bool:
+def has_disk(workspace: Workspace) -> bool:
     """Whether files can be looked at as they are on disk: not in a bare repository."""
-    return require_repository(desk).repository.work_tree is not None
+    return require_repository(workspace).repository.work_tree is not None
 
 
 def _found(repository: Repository, place: FilePlace) -> tuple[RepoPath, CommitSha | None]:

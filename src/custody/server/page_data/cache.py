@@ -19,9 +19,9 @@ WAIT_SECONDS_MAX = 30.0
 CacheKey = tuple[str | None, ...]
 
 
-def place_of(desk: Workspace) -> CacheKey:
-    """Which store a desk works with."""
-    return desk.database, str(desk.folder_of_project), desk.project
+def place_of(workspace: Workspace) -> CacheKey:
+    """Which store a workspace works with."""
+    return workspace.database, str(workspace.folder_of_project), workspace.project
 
 
 def chains_of(store: Store) -> tuple[str, ...]:

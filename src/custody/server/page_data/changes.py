@@ -30,43 +30,43 @@ def translate_unknown_change() -> Iterator[None]:
         raise NameNotFound(error.message, hint=error.hint) from error
 
 
-def read_change_page(desk: Workspace, name: str) -> ChangePage:
+def read_change_page(workspace: Workspace, name: str) -> ChangePage:
     """What a change is and does, as far as a repository is here to tell."""
     with translate_unknown_change():
-        row = find_change(desk, name)
-    if not has_repository(desk):
+        row = find_change(workspace, name)
+    if not has_repository(workspace):
         return ChangePage(change=report_indexed_change(row), unread="this service has no repository of the project")
-    return read_change(desk, row)
+    return read_change(workspace, row)
 
 
-def find_matches(desk: Workspace, name: str) -> DupesCheckReport:
+def find_matches(workspace: Workspace, name: str) -> DupesCheckReport:
     """What a change is like among all that are indexed."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     with translate_unknown_change():
-        row = find_change(desk, name)
+        row = find_change(workspace, name)
     return change_like(here, row)
 
 
-def change_judged(desk: Workspace, name: str) -> GateReport:
+def change_judged(workspace: Workspace, name: str) -> GateReport:
     """The verdict on an indexed change that is still open, as it would land now; one at a time of a store."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     with translate_unknown_change():
-        row = find_change(desk, name)
+        row = find_change(workspace, name)
     if row.on_main:
         raise InputError("this change has landed", hint="only open changes are judged")
-    with _its_turn(desk, row.head):
+    with _its_turn(workspace, row.head):
         return gate(here, GateRequest(change=format_range(here, row)))
 
 
 @contextmanager
-def _its_turn(desk: Workspace, head: CommitSha) -> Iterator[None]:
+def _its_turn(workspace: Workspace, head: CommitSha) -> Iterator[None]:
     """One verdict at a time; but of a change that was judged on the same records, as soon as it is asked for.
 
     A first verdict keeps what it worked out in the store. Two that write at a time break the seal which says that the
     store was checked, and each that follows checks all of it again.
     """
-    place = place_of(desk)
-    with desk.reading() as store:
+    place = place_of(workspace)
+    with workspace.reading() as store:
         state = hash(chains_of(store))
     if _JUDGED.get((*place, head)) == state:
         yield

@@ -39,36 +39,39 @@ class ClusterListPage:
 _KEPT: StateCache[Groups] = StateCache()
 
 
-def clusters_listed(desk: Workspace, *, state: str, words: str, start: int, limit: int) -> ClusterListPage:
+def clusters_listed(workspace: Workspace, *, state: str, words: str, start: int, limit: int) -> ClusterListPage:
     """The clusters with an ``open`` change, of ``landed`` ones alone, or ``all``, whose changes have these words."""
-    found = clusters_known(desk)
+    found = clusters_known(workspace)
     matching = [group for group in found.groups if group.matches(state, words)]
     end = start + limit
     following = end if len(matching) > end else None
     return ClusterListPage(tuple(matching[start:end]), len(matching), following, found.changes, found.pairs)
 
 
-def clusters_known(desk: Workspace) -> Groups:
+def clusters_known(workspace: Workspace) -> Groups:
     """The clusters among everything indexed, landed commits too; none where the index cannot be compared."""
-    rules = dedupe_rules(desk)
-    with desk.reading() as store:
+    rules = dedupe_rules(workspace)
+    with workspace.reading() as store:
         check_index_version(store)
         return _KEPT.get(
-            place_of(desk), read_cluster_state(store, rules), desk.now_ns(), lambda: find_groups(desk, store, rules)
+            place_of(workspace),
+            read_cluster_state(store, rules),
+            workspace.now_ns(),
+            lambda: find_groups(workspace, store, rules),
         )
 
 
-def cluster_of(desk: Workspace, name: str) -> ClusterRow | None:
+def cluster_of(workspace: Workspace, name: str) -> ClusterRow | None:
     """The cluster that an indexed change belongs to; None where it belongs to none."""
     with translate_unknown_change():
-        wanted = find_change(desk, name).id
-    return next((group for group in clusters_known(desk).groups if wanted in group.cluster.members), None)
+        wanted = find_change(workspace, name).id
+    return next((group for group in clusters_known(workspace).groups if wanted in group.cluster.members), None)
 
 
-def read_cluster_page(desk: Workspace, group: ClusterRow) -> ClusterReport:
+def read_cluster_page(workspace: Workspace, group: ClusterRow) -> ClusterReport:
     """One cluster with its base and the change to keep, as far as a repository is here to tell."""
-    if has_repository(desk):
-        return show_group(desk, group)
+    if has_repository(workspace):
+        return show_group(workspace, group)
     members = [
         ClusterMember(change=change, is_base=False, is_canonical=False, why="")
         for change in group.members[:MEMBERS_TOLD_MAX]

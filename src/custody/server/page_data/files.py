@@ -65,9 +65,9 @@ class FileListing:
     more: str | None
 
 
-def files_listed(desk: Workspace, wish: FileFilter) -> FileListing:
+def files_listed(workspace: Workspace, wish: FileFilter) -> FileListing:
     """The folder's entries: its own, or every file below it where names or agents are asked for."""
-    repository = require_repository(desk).repository
+    repository = require_repository(workspace).repository
     commit = repository.resolve(wish.revision)
     folder = None if wish.folder is None else resolve_file(repository, commit, wish.folder)
     files = _files(repository, commit, folder)
@@ -75,7 +75,7 @@ def files_listed(desk: Workspace, wish: FileFilter) -> FileListing:
         raise InputError(
             f"'{folder.display}' is no folder with files in {commit[:12]}", hint="choose one from the list above it"
         )
-    edited = edited_files(desk)
+    edited = edited_files(workspace)
     start = 0 if folder is None else len(folder.raw) + 1
     if wish.part is None and not wish.edited:
         found = _children(files, edited, start)
@@ -97,9 +97,9 @@ def files_listed(desk: Workspace, wish: FileFilter) -> FileListing:
     )
 
 
-def edited_files(desk: Workspace) -> frozenset[RepoPath]:
+def edited_files(workspace: Workspace) -> frozenset[RepoPath]:
     """The files that agents are known to have written in, under the names that they had then."""
-    with desk.reading() as store:
+    with workspace.reading() as store:
         return frozenset(paths_in(store, EDITED))
 
 

@@ -12,18 +12,18 @@ from custody.store import Store
 from custody.workspace.workspace import Workspace
 
 
-def graph_picture(desk: Workspace, wanted: GraphViewRequest) -> Picture:
+def graph_picture(workspace: Workspace, wanted: GraphViewRequest) -> Picture:
     """The picture that is wanted; a ``NameNotFound`` where nothing has the name of its session."""
-    rules = graph_rules(desk)
-    with desk.reading() as store:
+    rules = graph_rules(workspace)
+    with workspace.reading() as store:
         if wanted.view in ("tree", "lanes"):
             names = _units_of_session(store, wanted.session or "")
-            return draw_session(store, wanted, names, units_at_hand(desk, store, names), rules)
+            return draw_session(store, wanted, names, units_at_hand(workspace, store, names), rules)
         if wanted.view == "difference":
             return draw_difference(store, wanted, rules)
         if wanted.agent is not None:
             return draw_agent(store, wanted.agent, wanted, rules)
-        return draw_learnt(learnt_at_hand(desk, store), wanted)
+        return draw_learnt(learnt_at_hand(workspace, store), wanted)
 
 
 def _units_of_session(store: Store, session: str) -> tuple[str, ...]:
@@ -38,11 +38,11 @@ def _units_of_session(store: Store, session: str) -> tuple[str, ...]:
         raise NameNotFound(error.message, hint=error.hint) from error
 
 
-def graph_runs(desk: Workspace, name: str) -> Runs:
+def graph_runs(workspace: Workspace, name: str) -> Runs:
     """The runs behind an edge, by its name in a picture; a ``NameNotFound`` where nobody has learnt such an edge."""
     start, end, kind = edge_key(name)
-    with desk.reading() as store:
-        runs = list_edge_runs(store, learnt_at_hand(desk, store), (start, end, kind))
+    with workspace.reading() as store:
+        runs = list_edge_runs(store, learnt_at_hand(workspace, store), (start, end, kind))
     if runs is None:
         raise NameNotFound(
             f"no {kind.value} edge leads from '{start}' to '{end}'", hint="it may have been learnt otherwise since"

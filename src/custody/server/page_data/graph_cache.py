@@ -19,17 +19,17 @@ _kept: OrderedDict[GraphCacheKey, tuple[Unit, ...]] = OrderedDict()
 _LEARNT: StateCache[LearntGraph] = StateCache(most=2)
 
 
-def learnt_at_hand(desk: Workspace, store: Store) -> LearntGraph:
+def learnt_at_hand(workspace: Workspace, store: Store) -> LearntGraph:
     """What was learnt from everything; nobody may teach it more."""
-    rules = graph_rules(desk)
+    rules = graph_rules(workspace)
     return _LEARNT.get(
-        place_of(desk), (chains_of(store), rules), desk.now_ns(), lambda: learn_graph(desk, store, rules)
+        place_of(workspace), (chains_of(store), rules), workspace.now_ns(), lambda: learn_graph(workspace, store, rules)
     )
 
 
-def units_at_hand(desk: Workspace, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:
+def units_at_hand(workspace: Workspace, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:
     """These sessions and executions with their spans."""
-    key = (desk.database or str(desk.home), desk.project, names, chains_of(store))
+    key = (workspace.database or str(workspace.home), workspace.project, names, chains_of(store))
     with _lock:
         found = _kept.get(key)
     units = tuple(units_of(store, names)) if found is None else found

@@ -75,9 +75,9 @@ class HealthPage:
     jobs_why_not: str | None
 
 
-def read_health_page(desk: Workspace) -> HealthPage:
+def read_health_page(workspace: Workspace) -> HealthPage:
     """How everything is, without looking at every record."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         own, sealed = store.own(), store.sealed_positions()
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         lost = ActivityTables(store).lost(LOST_READ_MAX)
@@ -92,36 +92,36 @@ def read_health_page(desk: Workspace) -> HealthPage:
         )
         for head in heads
     ]
-    gaps = _gaps(desk, [what for what in said if what is not None])
-    jobs, why_not = _jobs(desk)
+    gaps = _gaps(workspace, [what for what in said if what is not None])
+    jobs, why_not = _jobs(workspace)
     return HealthPage(
-        store=desk.store_name,
+        store=workspace.store_name,
         records=sum(chain.records for chain in chains),
-        checks=glance(desk),
+        checks=glance(workspace),
         chains=chains[:CHAINS_MAX],
         chain_count=len(chains),
         gaps=gaps[:GAPS_MAX],
         gap_count=len(gaps),
         more_gaps=len(lost) == LOST_READ_MAX,
-        agents=_agents(desk) if has_repository(desk) else None,
+        agents=_agents(workspace) if has_repository(workspace) else None,
         jobs=jobs,
         jobs_why_not=why_not,
     )
 
 
-def verified_now(desk: Workspace) -> VerifyReport:
+def verified_now(workspace: Workspace) -> VerifyReport:
     """What verifying finds, what is sealed not again; an ``InputError`` where that would take too long to wait for.
 
     A page only asks: it seals nothing.
     """
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         sealed = store.sealed_positions() or {}
         left = sum(max(0, int(head.seq) - sealed.get(head.store, 0)) for head in store.tables.chains())
     if left > RECORDS_VERIFIED_MAX:
         raise InputError(
             f"{left:,} records are to be checked, more than a page should wait for", hint="run 'custody verify'"
         )
-    return check_integrity(desk, seals=False)
+    return check_integrity(workspace, seals=False)
 
 
 def _lost(payload: Json) -> str | None:
@@ -129,18 +129,22 @@ def _lost(payload: Json) -> str | None:
     return what if isinstance(what, str) else None
 
 
-def _gaps(desk: Workspace, chained: Sequence[str]) -> list[GapRow]:
+def _gaps(workspace: Workspace, chained: Sequence[str]) -> list[GapRow]:
     """Each gap once, whether a chain or a file tells of it; the latest first, those without a moment at the end."""
-    counted = [line for folder in desk.gap_folders for line in gaps_in(folder)] if has_repository(desk) else []
+    counted = (
+        [line for folder in workspace.gap_folders for line in gaps_in(folder)] if has_repository(workspace) else []
+    )
     gaps = [gap_of(line) for line in dict.fromkeys((*chained, *counted))]
     ordered = sorted(gaps, key=lambda gap: -(gap.at_ns or 0))
     return [GapRow(None if gap.at_ns is None else text_from(gap.at_ns), gap.what) for gap in ordered]
 
 
-def _agents(desk: Workspace) -> list[AgentHealth]:
+def _agents(workspace: Workspace) -> list[AgentHealth]:
     """Those that are recorded first, then those that something keeps from it, then the rest."""
-    here = set(find_present_agents(desk)) | set(find_present_agents(desk, user=True))
-    seen = [AgentHealth(agent, TITLES[agent], agent in here, hooks) for agent, hooks in read_hook_status(desk).items()]
+    here = set(find_present_agents(workspace)) | set(find_present_agents(workspace, user=True))
+    seen = [
+        AgentHealth(agent, TITLES[agent], agent in here, hooks) for agent, hooks in read_hook_status(workspace).items()
+    ]
     return sorted(
         seen,
         key=lambda agent_health: (
@@ -152,8 +156,8 @@ def _agents(desk: Workspace) -> list[AgentHealth]:
     )
 
 
-def _jobs(desk: Workspace) -> tuple[list[JobLine], str | None]:
+def _jobs(workspace: Workspace) -> tuple[list[JobLine], str | None]:
     try:
-        return jobs_of_project(desk, JOBS_MAX), None
+        return jobs_of_project(workspace, JOBS_MAX), None
     except StoreError as error:
         return [], error.message

@@ -98,9 +98,9 @@ class OverviewPage:
         return next((check for state in ("ill", "note") for check in self.checks if check.state == state), None)
 
 
-def read_overview_page(desk: Workspace) -> OverviewPage:
+def read_overview_page(workspace: Workspace) -> OverviewPage:
     """What there is, without looking at every record."""
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         looked = ActivityTables(store)
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         first = looked.first_ns()
@@ -109,8 +109,8 @@ def read_overview_page(desk: Workspace) -> OverviewPage:
         records=sum(int(head.seq) for head in heads),
         chains=len(heads),
         since=None if first is None else text_from(first),
-        checks=glance(desk),
-        standing=[_standing(ability, held, lambda: has_repository(desk)) for ability in ABILITIES],
+        checks=glance(workspace),
+        standing=[_standing(ability, held, lambda: has_repository(workspace)) for ability in ABILITIES],
     )
 
 

@@ -10,16 +10,16 @@ from custody.server.page_data.changes import (
 from custody.workspace.workspace import Workspace
 
 
-def read_pair_page(desk: Workspace, name: str, other: str) -> PairPage:
+def read_pair_page(workspace: Workspace, name: str, other: str) -> PairPage:
     """Two indexed changes beside each other."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     with translate_unknown_change():
         return compare_changes(here, name, other)
 
 
-def read_stored_pair_page(desk: Workspace, id: str) -> PairPage:
+def read_stored_pair_page(workspace: Workspace, id: str) -> PairPage:
     """The two changes of evidence that was stored, with what the index says of it now."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     try:
         report = dupes_show(here, id)
     except InputError as error:

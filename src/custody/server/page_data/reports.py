@@ -44,9 +44,9 @@ class AuditedDocument:
     found: dict[int, list[FoundAt]]
 
 
-def documents(desk: Workspace, text: str | None) -> Documents:
+def documents(workspace: Workspace, text: str | None) -> Documents:
     """The Markdown documents of the last commit, perhaps only those whose path has ``text`` in it."""
-    here = require_repository(desk)
+    here = require_repository(workspace)
     head = here.repository.head().commit
     if head is None:
         return Documents([], 0)
@@ -61,12 +61,12 @@ def documents(desk: Workspace, text: str | None) -> Documents:
     return Documents(named[:NAMED_MAX], max(0, len(named) - NAMED_MAX))
 
 
-def audited(desk: Workspace, file: str) -> AuditedDocument:
+def audited(workspace: Workspace, file: str) -> AuditedDocument:
     """One Markdown document that git tracks, as it is on disk, with what is wrong with its citations.
 
     No link is followed.
     """
-    here = require_repository(desk)
+    here = require_repository(workspace)
     path = _resolve_document(here, file)
     if not str(path).lower().endswith(ENDINGS):
         raise NameNotFound(f"'{path.display}' is no Markdown document", hint="/sources lists the documents")
@@ -89,7 +89,7 @@ def audited(desk: Workspace, file: str) -> AuditedDocument:
     return AuditedDocument(path.display, lines, audit, dict(by_line))
 
 
-def _resolve_document(desk: Workspace, file: str) -> RepoPath:
+def _resolve_document(workspace: Workspace, file: str) -> RepoPath:
     """The document that an address names, which may say it as it is shown."""
-    head = desk.repository.head().commit
-    return RepoPath.of(file) if head is None else resolve_file(desk.repository, head, file)
+    head = workspace.repository.head().commit
+    return RepoPath.of(file) if head is None else resolve_file(workspace.repository, head, file)

@@ -60,7 +60,7 @@ class SessionListPage:
 
 
 def sessions_listed(
-    desk: Workspace,
+    workspace: Workspace,
     *,
     limit: int,
     after: str | None = None,
@@ -70,10 +70,10 @@ def sessions_listed(
 ) -> SessionListPage:
     """The sessions that were active last, newest first; what was asked in them only with a ``note``."""
     _check_text(agent, text)
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         looked = ActivityTables(store)
         rows = looked.sessions(_behind(after), limit + 1, agent=agent, text=text)
-        items = [_listed(desk, store, looked, row, with_text=note is not None) for row in rows[:limit]]
+        items = [_listed(workspace, store, looked, row, with_text=note is not None) for row in rows[:limit]]
     last = rows[limit - 1] if len(rows) > limit else None
     told = sorted(f"{item.agent} {item.session}" for item in items if item.asked is not None)
     if note is not None and told:
@@ -82,7 +82,7 @@ def sessions_listed(
 
 
 def _listed(
-    desk: Workspace, store: Store, looked: ActivityTables, row: ActiveSession, *, with_text: bool
+    workspace: Workspace, store: Store, looked: ActivityTables, row: ActiveSession, *, with_text: bool
 ) -> SessionListRow:
     counted = looked.counted(row.agent, row.session)
     said = _read_session_facts(store, row)
@@ -92,7 +92,7 @@ def _listed(
         session=row.session,
         began=text_from(counted.first_ns),
         last=text_from(row.last_ns),
-        state=_state(desk, store, row, said.ended_ns),
+        state=_state(workspace, store, row, said.ended_ns),
         model=said.model,
         operator=said.operator,
         asked=_read_prompt(first),
@@ -116,13 +116,13 @@ def _read_session_facts(store: Store, row: ActiveSession) -> Session:
     return whole
 
 
-def _state(desk: Workspace, store: Store, row: ActiveSession, ended_ns: int | None) -> str:
+def _state(workspace: Workspace, store: Store, row: ActiveSession, ended_ns: int | None) -> str:
     """How a session stands; one that went on after it had ended has not ended."""
     if ended_ns is not None and ended_ns >= row.last_ns:
         return "ended"
     if not was_open(store, row.agent, row.session, row.last_ns, 1):
         return "ended"
-    return "active" if desk.now_ns() - row.last_ns < ACTIVE_NS else "open"
+    return "active" if workspace.now_ns() - row.last_ns < ACTIVE_NS else "open"
 
 
 def _read_prompt(seen: ObservedView[Prompt] | None) -> str | None:
@@ -180,20 +180,20 @@ _LATELY: StateCache[_SessionContent] = StateCache()
 """A session of ten thousand calls takes seconds to read, and is looked at again and again."""
 
 
-def read_session_page(desk: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionPage:
+def read_session_page(workspace: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionPage:
     """A session with its call tree; what was asked, and what calls were about, only with a ``note``."""
     _check_text(session, agent)
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         try:
             row = session_named(store, session, agent)
         except InputError as error:
             raise NameNotFound(error.message, hint="the list of sessions has every one") from error
-        rules = graph_rules(desk)
+        rules = graph_rules(workspace)
         story = _LATELY.get(
-            (*place_of(desk), row.agent, row.session),
+            (*place_of(workspace), row.agent, row.session),
             (chains_of(store), row, rules),
-            desk.now_ns(),
-            lambda: _story(desk, store, row),
+            workspace.now_ns(),
+            lambda: _story(workspace, store, row),
         )
     tree, read = story.tree, story.read
     report = hide_session_text(story.report, note=note)
@@ -213,9 +213,9 @@ def read_session_page(desk: Workspace, session: str, *, agent: str | None, note:
     )
 
 
-def _story(desk: Workspace, store: Store, row: SessionRow) -> _SessionContent:
+def _story(workspace: Workspace, store: Store, row: SessionRow) -> _SessionContent:
     seen = session_read(store, row)
-    tree = build_call_tree(desk, store, row, seen)
+    tree = build_call_tree(workspace, store, row, seen)
     return _SessionContent(
         report_session(row, seen), tree, locators_read_by(store, [row.session], row.last_ns, SOURCES_MAX)
     )
@@ -232,10 +232,10 @@ class SessionActivity:
     state: str
 
 
-def session_now(desk: Workspace, session: str, agent: str) -> SessionActivity:
+def session_now(workspace: Workspace, session: str, agent: str) -> SessionActivity:
     """The same of a session as it is now, without reading what it says."""
     _check_text(session, agent)
-    with desk.reading() as store, store.reading():
+    with workspace.reading() as store, store.reading():
         row = next(
             (
                 session_row
@@ -247,5 +247,5 @@ def session_now(desk: Workspace, session: str, agent: str) -> SessionActivity:
         if row is None:
             raise NameNotFound("no session has this name", hint="the list of sessions has every one")
         active = ActiveSession(row.agent, row.session, row.last_ns)
-        state = _state(desk, store, active, _read_session_facts(store, active).ended_ns)
+        state = _state(workspace, store, active, _read_session_facts(store, active).ended_ns)
     return SessionActivity(row.agent, row.session, row.events, text_from(row.last_ns), state)

@@ -20,26 +20,26 @@ _KEPT: StateCache[PolicyTrial] = StateCache(ns_max=KEPT_NS_MAX)
 
 
 def policy_tried(
-    desk: Workspace, wished: Mapping[str, float], *, days: int, source: SimulationSource
+    workspace: Workspace, wished: Mapping[str, float], *, days: int, source: SimulationSource
 ) -> TrustSimulateReport:
     """What the rules in force, and the same with the ``wished`` numbers, would have let land in the last ``days``."""
-    return try_policy(_trial(desk, days, source), trust_rules(desk), wished)
+    return try_policy(_trial(workspace, days, source), trust_rules(workspace), wished)
 
 
-def _trial(desk: Workspace, days: int, source: SimulationSource) -> PolicyTrial:
-    rules = trust_rules(desk)
-    here = has_repository(desk)
+def _trial(workspace: Workspace, days: int, source: SimulationSource) -> PolicyTrial:
+    rules = trust_rules(workspace)
+    here = has_repository(workspace)
     if source == "git" and not here:
         raise InputError("this service has no repository of the project", hint="look at records instead")
-    with desk.reading() as store:
+    with workspace.reading() as store:
         few_enough(count_decisions(store))
-        state = (heads_of(store), desk.repository.head().commit if here else None, rules, days, source)
-    now_ns = desk.now_ns()
+        state = (heads_of(store), workspace.repository.head().commit if here else None, rules, days, source)
+    now_ns = workspace.now_ns()
     since_ns = now_ns - days * NS_PER_DAY
 
     def made() -> PolicyTrial:
-        gathered = gather(desk, rules, since_ns, now_ns, source if here else "records")
+        gathered = gather(workspace, rules, since_ns, now_ns, source if here else "records")
         few_enough(len(gathered.pasts))
         return begin_trial(gathered, rules, since_ns, now_ns)
 
-    return _KEPT.get(place_of(desk), state, now_ns, made)
+    return _KEPT.get(place_of(workspace), state, now_ns, made)

@@ -35,35 +35,37 @@ MEMORY_NS_MAX = 120 * 1_000_000_000
 _ESTIMATORS: StateCache[ChanceEstimator] = StateCache(ns_max=MEMORY_NS_MAX)
 
 
-def agent_recent(desk: Workspace, agent: str) -> tuple[float, ...]:
+def agent_recent(workspace: Workspace, agent: str) -> tuple[float, ...]:
     """The agent's scores after its newest decisions."""
-    return list_recent_scores(_account(desk, agent, make_trust_query(desk)))
+    return list_recent_scores(_account(workspace, agent, make_trust_query(workspace)))
 
 
-def read_agent_page(desk: Workspace, agent: str, *, at: str | None) -> TrustAgentState:
+def read_agent_page(workspace: Workspace, agent: str, *, at: str | None) -> TrustAgentState:
     """Where an agent stands, now or at a past moment."""
-    asked = make_trust_query(desk, at)
+    asked = make_trust_query(workspace, at)
     if at is not None:
-        standing = _account(desk, agent, asked).standing
+        standing = _account(workspace, agent, asked).standing
     else:
         with _translate_unknown_agent():
-            standing = read_current_standing(desk, agent, asked)
-    return describe_agent(desk, agent, standing, asked)
+            standing = read_current_standing(workspace, agent, asked)
+    return describe_agent(workspace, agent, standing, asked)
 
 
-def agent_account(desk: Workspace, agent: str, *, at: str | None, before: int | None, limit: int) -> TrustAccount:
+def agent_account(workspace: Workspace, agent: str, *, at: str | None, before: int | None, limit: int) -> TrustAccount:
     """Every record about an agent and what it did, those before place ``before`` first, and how the score moved."""
-    asked = make_trust_query(desk, at)
-    return describe_account(agent, _account(desk, agent, asked), asked, before=before, limit=limit)
+    asked = make_trust_query(workspace, at)
+    return describe_account(agent, _account(workspace, agent, asked), asked, before=before, limit=limit)
 
 
-def agent_chance(desk: Workspace, agent: str, *, at: str | None) -> ChanceReport:
+def agent_chance(workspace: Workspace, agent: str, *, at: str | None) -> ChanceReport:
     """The chance of a change of the agent's of which nothing else is known, from everything that was decided."""
-    asked = make_trust_query(desk, at)
-    with desk.reading() as store, read_settled_decisions(store):
+    asked = make_trust_query(workspace, at)
+    with workspace.reading() as store, read_settled_decisions(store):
         few_enough(count_decisions(store))
         state = (heads_of(store), asked.rules, asked.until_ns)
-        estimator = _ESTIMATORS.get(place_of(desk), state, asked.now_ns, lambda: make_chance_estimator(store, asked))
+        estimator = _ESTIMATORS.get(
+            place_of(workspace), state, asked.now_ns, lambda: make_chance_estimator(store, asked)
+        )
     return estimator.estimate(agent, asked.now_ns).to_report()
 
 
@@ -81,11 +83,11 @@ def few_enough(decisions: int) -> None:
         )
 
 
-def _account(desk: Workspace, agent: str, asked: TrustQuery) -> Account:
-    with desk.reading() as store:
+def _account(workspace: Workspace, agent: str, asked: TrustQuery) -> Account:
+    with workspace.reading() as store:
         few_enough(count_decisions(store, agent))
     with _translate_unknown_agent():
-        return known_account(desk, agent, asked)
+        return known_account(workspace, agent, asked)
 
 
 @contextmanager

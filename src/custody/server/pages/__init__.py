@@ -4,7 +4,7 @@ May touch: templates and built files inside this package; it asks ``app`` and kn
 pages are served (``server/routes/pages``) and written as files (``custody report --html``).
 
 ```text
-page     what a page is: its name, what it can be asked, and a function from a Desk to a View
+page     what a page is: its name, what it can be asked, and a function from a Workspace to a View
 book     every page there is
 links    where a page is: an address of the service, or a file of a report
 shown    text of records as text: nothing in it can act, turn around or grow without end

@@ -29,17 +29,17 @@ TAKES = {
 }
 
 
-def blame(desk: Workspace, asked: PageParams) -> PageView:
+def blame(workspace: Workspace, asked: PageParams) -> PageView:
     """A file, or the files that there are."""
-    if not has_repository(desk):
-        return nowhere(desk, "Blame")
+    if not has_repository(workspace):
+        return nowhere(workspace, "Blame")
     file = asked.text("file")
     folder = asked.text("folder")
     _check(asked)
     try:
-        return _listed(desk, asked, folder) if file is None else _file(desk, asked, file)
+        return _listed(workspace, asked, folder) if file is None else _file(workspace, asked, file)
     except InputError as error:
-        return _instead(desk, asked, file or folder or "", error)
+        return _instead(workspace, asked, file or folder or "", error)
 
 
 def _check(asked: PageParams) -> None:
@@ -62,9 +62,9 @@ def _is_edited(asked: PageParams) -> bool:
     return asked.choice("edited", ("0", "1")) == "1"
 
 
-def nowhere(desk: Workspace, title: str) -> PageView:
+def nowhere(workspace: Workspace, title: str) -> PageView:
     """A service without the project's repository says so."""
-    problem = f"This service has no repository of the project '{desk.project}', so it has no lines to show."
+    problem = f"This service has no repository of the project '{workspace.project}', so it has no lines to show."
     remedy = "Run 'custody serve' in a clone of the repository: it shows its lines beside the same records."
     return PageView(
         title=title, template="blame_none.html", fields={"problem": problem, "remedy": remedy, "crumbs": []}
@@ -89,11 +89,11 @@ def crumbs(path: str) -> list[tuple[str, str]]:
     return [("/".join(parts[: n + 1]), part) for n, part in enumerate(parts)]
 
 
-def _file(desk: Workspace, asked: PageParams, file: str) -> PageView:
-    blamed = file_blamed(desk, place_of(asked, file))
+def _file(workspace: Workspace, asked: PageParams, file: str) -> PageView:
+    blamed = file_blamed(workspace, place_of(asked, file))
     lines = FileLines(blamed, _start(asked), LineHighlight(kind=_kind(asked), agent=asked.text("agent")))
     fields = {
-        **_where(desk, asked, blamed.file),
+        **_where(workspace, asked, blamed.file),
         "path": blamed.report.path,
         "report": blamed.report,
         "lines": lines,
@@ -118,28 +118,28 @@ def _uncaptured(lines: FileLines, report: Any) -> bool:
     return lines.total > 0 and not lines.agents and searched is not None and searched.since is None
 
 
-def _where(desk: Workspace, asked: PageParams, file: str) -> dict[str, Any]:
+def _where(workspace: Workspace, asked: PageParams, file: str) -> dict[str, Any]:
     return {
         "file": file,
         "rev": asked.text("rev"),
         "disk": "1" if asked.text("disk") == "1" else None,
-        "has_disk": has_disk(desk),
+        "has_disk": has_disk(workspace),
         "crumbs": crumbs(file),
     }
 
 
-def _instead(desk: Workspace, asked: PageParams, path: str, error: InputError) -> PageView:
+def _instead(workspace: Workspace, asked: PageParams, path: str, error: InputError) -> PageView:
     """What is shown where there is no file with lines: the folder that was meant, or why there is nothing."""
     if not path:
         return _without_commit(asked, error)
     try:
-        return _listed(desk, asked, path.rstrip("/"))
+        return _listed(workspace, asked, path.rstrip("/"))
     except InputError:
-        fields = {**_where(desk, asked, path), "problem": error.message, "remedy": error.hint}
+        fields = {**_where(workspace, asked, path), "problem": error.message, "remedy": error.hint}
         return PageView(title=path, template="blame_none.html", fields=fields, nothing=True)
 
 
-def _listed(desk: Workspace, asked: PageParams, folder: str | None) -> PageView:
+def _listed(workspace: Workspace, asked: PageParams, folder: str | None) -> PageView:
     rev, part = asked.text("rev"), asked.text("named")
     edited = _is_edited(asked)
     wish = FileFilter(
@@ -150,10 +150,10 @@ def _listed(desk: Workspace, asked: PageParams, folder: str | None) -> PageView:
         after=asked.text("after") or "",
         most=ENTRIES,
     )
-    listing = files_listed(desk, wish)
+    listing = files_listed(workspace, wish)
     first = None
     if folder is None and part is None and not edited and not wish.after and listing.edited:
-        first = files_listed(desk, FileFilter(revision=rev or HEAD, edited=True, most=EDITED_FIRST))
+        first = files_listed(workspace, FileFilter(revision=rev or HEAD, edited=True, most=EDITED_FIRST))
     fields = {
         "listing": listing,
         "edited_first": first,

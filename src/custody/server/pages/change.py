@@ -12,45 +12,45 @@ WHOLE = ("no", "yes", "word")
 NAMED = "its ref, the number of its pull request, or the first digits of its head"
 
 
-def change(desk: Workspace, asked: PageParams) -> PageView:
+def change(workspace: Workspace, asked: PageParams) -> PageView:
     """One change."""
     name = asked.needed("name")
-    seen = read_change_page(desk, name)
+    seen = read_change_page(workspace, name)
     return PageView(
         title=seen.change.title or seen.change.head,
         template="change.html",
         fields={
             "seen": seen,
-            "repository": has_repository(desk),
-            "like": attempt_question(lambda: find_matches(desk, name)),
+            "repository": has_repository(workspace),
+            "like": attempt_question(lambda: find_matches(workspace, name)),
         },
     )
 
 
-def change_verdict(desk: Workspace, asked: PageParams) -> PageView:
+def change_verdict(workspace: Workspace, asked: PageParams) -> PageView:
     """What the gate says of an open change; it takes a second, so pages ask for it later."""
     name = asked.needed("change")
     fields = {
-        "verdict": attempt_question(lambda: change_judged(desk, name)),
+        "verdict": attempt_question(lambda: change_judged(workspace, name)),
         "whole": asked.choice("whole", WHOLE),
     }
     return PageView(title="Verdict", template="change_verdict.html", fields=fields)
 
 
-def evidence(desk: Workspace, asked: PageParams) -> PageView:
+def evidence(workspace: Workspace, asked: PageParams) -> PageView:
     """Two changes beside each other: of stored evidence, or any two that are indexed."""
-    seen = _pair(desk, asked)
+    seen = _pair(workspace, asked)
     title = f"{seen.this.title} beside {seen.other.title}"
     return PageView(title=title, template="evidence.html", fields={"seen": seen, "found": seen.evidence})
 
 
-def _pair(desk: Workspace, asked: PageParams) -> PairPage:
+def _pair(workspace: Workspace, asked: PageParams) -> PairPage:
     id_ = asked.text("id")
     if id_ is not None:
-        return read_stored_pair_page(desk, id_)
+        return read_stored_pair_page(workspace, id_)
     if asked.text("change") is None:
         raise InputError("the address does not say which changes are meant", hint="follow a link to this page")
-    return read_pair_page(desk, asked.needed("change"), asked.needed("other"))
+    return read_pair_page(workspace, asked.needed("change"), asked.needed("other"))
 
 
 PAGES = (

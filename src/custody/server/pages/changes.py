@@ -15,10 +15,10 @@ ASKED = {
 }
 
 
-def changes(desk: Workspace, asked: PageParams) -> PageView:
+def changes(workspace: Workspace, asked: PageParams) -> PageView:
     """Clusters, which come later where a service answers, and a list of changes."""
     state, words = asked.choice("state", STATES), asked.text("words") or ""
-    found = _listed(desk, asked, state, words)
+    found = _listed(workspace, asked, state, words)
     return PageView(
         title="Changes",
         template="changes.html",
@@ -28,17 +28,17 @@ def changes(desk: Workspace, asked: PageParams) -> PageView:
             "words": words,
             "found": found,
             "at_first": asked.text("before") is None,
-            "repository": has_repository(desk),
+            "repository": has_repository(workspace),
         },
     )
 
 
-def _listed(desk: Workspace, asked: PageParams, state: str, words: str) -> ChangeListPage:
+def _listed(workspace: Workspace, asked: PageParams, state: str, words: str) -> ChangeListPage:
     before = asked.number("before", 0, least=0, most=NUMBER_MAX) or None
-    return changes_listed(desk, state=state, words=words, before=before, limit=CHANGES_SHOWN)
+    return changes_listed(workspace, state=state, words=words, before=before, limit=CHANGES_SHOWN)
 
 
-def changes_clusters(desk: Workspace, asked: PageParams) -> PageView:
+def changes_clusters(workspace: Workspace, asked: PageParams) -> PageView:
     """The list of clusters alone."""
     state, words = asked.choice("state", STATES), asked.text("words") or ""
     start = asked.number("start", 0, least=0, most=NUMBER_MAX)
@@ -47,25 +47,25 @@ def changes_clusters(desk: Workspace, asked: PageParams) -> PageView:
         "words": words,
         "start": start,
         "found": attempt_question(
-            lambda: clusters_listed(desk, state=state, words=words, start=start, limit=CLUSTERS_SHOWN)
+            lambda: clusters_listed(workspace, state=state, words=words, start=start, limit=CLUSTERS_SHOWN)
         ),
     }
     return PageView(title="Clusters", template="changes_clusters.html", fields=fields)
 
 
-def cluster(desk: Workspace, asked: PageParams) -> PageView:
+def cluster(workspace: Workspace, asked: PageParams) -> PageView:
     """The cluster that a change belongs to."""
-    return _cluster(desk, asked.needed("name"), "cluster.html")
+    return _cluster(workspace, asked.needed("name"), "cluster.html")
 
 
-def cluster_members(desk: Workspace, asked: PageParams) -> PageView:
+def cluster_members(workspace: Workspace, asked: PageParams) -> PageView:
     """The same, to be taken in by another page."""
-    return _cluster(desk, asked.needed("name"), "cluster_members.html")
+    return _cluster(workspace, asked.needed("name"), "cluster_members.html")
 
 
-def _cluster(desk: Workspace, name: str, template: str) -> PageView:
-    group = cluster_of(desk, name)
-    told = None if group is None else attempt_question(lambda: read_cluster_page(desk, group))
+def _cluster(workspace: Workspace, name: str, template: str) -> PageView:
+    group = cluster_of(workspace, name)
+    told = None if group is None else attempt_question(lambda: read_cluster_page(workspace, group))
     fields = {"name": name, "group": group, "told": told}
     return PageView(title="Cluster" if group is None else group.members[0].title, template=template, fields=fields)
 

@@ -83,23 +83,23 @@ class ExportSummary:
 
 
 def report_files(
-    desk: Workspace, *, most: int, made: str, note: Note | None, written: ExportSummary
+    workspace: Workspace, *, most: int, made: str, note: Note | None, written: ExportSummary
 ) -> Iterator[tuple[str, bytes]]:
     """Every file of a report with its content, page by page; ``written`` says at the end what came of it."""
     links = FileLinks(most)
-    around = PageSurroundings(project=desk.project, version=__version__, made=made)
-    frame = Frame(links=links, around=around, book=PAGES, inline=_inline(desk, links, around, note))
+    around = PageSurroundings(project=workspace.project, version=__version__, made=made)
+    frame = Frame(links=links, around=around, book=PAGES, inline=_inline(workspace, links, around, note))
     for asset in assets().values():
         yield f"assets/{asset.name}", asset.data
     for page in (BY_NAME[FIRST], *PAGES):
         if page.label is not None:
             links.to(page.name, {})
-    desk.progress.start("writing pages", None)
+    workspace.progress.start("writing pages", None)
     while links.waiting:
         name, said = links.waiting.popleft()
         page, asked = BY_NAME[name], dict(said)
         try:
-            view = page.view(desk, PageParams(asked, note))
+            view = page.view(workspace, PageParams(asked, note))
         except WorldError:
             raise
         except CustodyError as error:
@@ -108,12 +108,12 @@ def report_files(
             view = _failed(error)
         yield _file_name(name, said), render(view, page, asked, frame).encode("utf-8", "replace")
         written.pages += 1
-        desk.progress.step(1)
+        workspace.progress.step(1)
     written.left_out = links.left_out
 
 
 def _inline(
-    desk: Workspace, links: FileLinks, around: PageSurroundings, note: Note | None
+    workspace: Workspace, links: FileLinks, around: PageSurroundings, note: Note | None
 ) -> Callable[[str, Mapping[str, str]], str]:
     """What makes a part of a page at once; one that cannot be made says why in its place."""
 
@@ -121,7 +121,7 @@ def _inline(
         page: Page = BY_NAME[name]
         frame = Frame(links=links, around=around, book=PAGES, inline=inline)
         try:
-            view = page.view(desk, PageParams(said, note))
+            view = page.view(workspace, PageParams(said, note))
         except WorldError:
             raise
         except CustodyError as error:

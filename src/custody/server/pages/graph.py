@@ -57,27 +57,29 @@ class LegendEntry:
     """What the address says when this is switched."""
 
 
-def graph(desk: Workspace, asked: PageParams) -> PageView:
+def graph(workspace: Workspace, asked: PageParams) -> PageView:
     """The page: a picture, or what there is to choose from where nothing is chosen yet."""
     wanted = _read_view_request(asked)
     fields: dict[str, Any] = {
         "wanted": wanted,
         "views": VIEWS,
         "palettes": PALETTES,
-        "agents": agents_calling(desk),
+        "agents": agents_calling(workspace),
         "hide": ",".join(_hidden(asked)),
     }
     if _chosen(wanted):
-        picture = graph_picture(desk, wanted)
-        fields |= _drawn(picture, asked) | {"runs": _runs(desk, asked)}
+        picture = graph_picture(workspace, wanted)
+        fields |= _drawn(picture, asked) | {"runs": _runs(workspace, asked)}
     else:
-        fields |= {"picture": None, **_choices(desk, wanted)}
+        fields |= {"picture": None, **_choices(workspace, wanted)}
     return PageView(title=_title(wanted), template="graph.html", fields=fields, scripts=("graph.js",))
 
 
-def runs(desk: Workspace, asked: PageParams) -> PageView:
+def runs(workspace: Workspace, asked: PageParams) -> PageView:
     """The runs behind an edge."""
-    return PageView(title="Runs", template="graph_runs.html", fields={"runs": graph_runs(desk, asked.needed("edge"))})
+    return PageView(
+        title="Runs", template="graph_runs.html", fields={"runs": graph_runs(workspace, asked.needed("edge"))}
+    )
 
 
 def _read_view_request(asked: PageParams) -> GraphViewRequest:
@@ -131,8 +133,8 @@ def _first_rows(rows: Sequence[GraphTableRow], hidden: Sequence[str]) -> list[Gr
     return [row for row in rows if not set(row.words) & set(hidden)][:ROWS_WITHOUT_SCRIPT]
 
 
-def _runs(desk: Workspace, asked: PageParams) -> Any:
-    return None if (edge := asked.text("edge")) is None else graph_runs(desk, edge)
+def _runs(workspace: Workspace, asked: PageParams) -> Any:
+    return None if (edge := asked.text("edge")) is None else graph_runs(workspace, edge)
 
 
 # --- legend -----------------------------------------------------------------------------------------------------------
@@ -172,14 +174,14 @@ def _counts(picture: Picture) -> dict[str, int]:
 # --- what there is to choose from -------------------------------------------------------------------------------------
 
 
-def _choices(desk: Workspace, wanted: GraphViewRequest) -> dict[str, Any]:
+def _choices(workspace: Workspace, wanted: GraphViewRequest) -> dict[str, Any]:
     if wanted.view == "difference":
-        return {"sessions": [], "total": 0, "executions": [], "periods": _periods(desk.now_ns())}
-    found = log(desk, limit=SESSIONS_MAX, agent=wanted.agent)
+        return {"sessions": [], "total": 0, "executions": [], "periods": _periods(workspace.now_ns())}
+    found = log(workspace, limit=SESSIONS_MAX, agent=wanted.agent)
     return {
         "sessions": found.sessions,
         "total": found.total,
-        "executions": executions_traced(desk) if wanted.agent is None else [],
+        "executions": executions_traced(workspace) if wanted.agent is None else [],
         "periods": [],
     }
 

@@ -43,32 +43,32 @@ _KEPT: StateCache[StatsReport] = StateCache(most=REPORTS_KEPT)
 """The last few counts: one takes long in a large repository, and changes only with a commit or a record."""
 
 
-def overview(desk: Workspace, _asked: PageParams) -> PageView:
+def overview(workspace: Workspace, _asked: PageParams) -> PageView:
     """What can be said at once; what has to be counted comes later."""
     return PageView(
         title="Overview",
         template="overview.html",
         fields={
-            "seen": read_overview_page(desk),
-            "sessions": sessions_listed(desk, limit=SESSIONS_SHOWN).items,
-            "changes": changes_listed(desk, state="open", words="", before=None, limit=CHANGES_SHOWN),
-            "has_repository": has_repository(desk),
+            "seen": read_overview_page(workspace),
+            "sessions": sessions_listed(workspace, limit=SESSIONS_SHOWN).items,
+            "changes": changes_listed(workspace, state="open", words="", before=None, limit=CHANGES_SHOWN),
+            "has_repository": has_repository(workspace),
         },
     )
 
 
-def overview_share(desk: Workspace, _asked: PageParams) -> PageView:
+def overview_share(workspace: Workspace, _asked: PageParams) -> PageView:
     """Whose the lines are, counted."""
-    found = attempt_question(lambda: chart_ownership(_counted(desk)))
+    found = attempt_question(lambda: chart_ownership(_counted(workspace)))
     return PageView(title="Whose lines", template="overview_share.html", fields={"found": found})
 
 
-def _counted(desk: Workspace) -> StatsReport:
-    commit = desk.repository.head().commit if has_repository(desk) else None
-    if has_repository(desk) and commit is None:
+def _counted(workspace: Workspace) -> StatsReport:
+    commit = workspace.repository.head().commit if has_repository(workspace) else None
+    if has_repository(workspace) and commit is None:
         raise InputError("nothing is committed here yet", hint="lines are counted from the first commit on")
-    make = partial(lines_counted, desk, None, revision=commit)
-    return _KEPT.get(place_of(desk), (commit, head_of(desk)), desk.now_ns(), make)
+    make = partial(lines_counted, workspace, None, revision=commit)
+    return _KEPT.get(place_of(workspace), (commit, head_of(workspace)), workspace.now_ns(), make)
 
 
 def chart_ownership(report: StatsReport) -> OwnershipChart:

@@ -5,7 +5,7 @@ from custody.server.pages.frame import Frame, PageSurroundings, render
 from custody.server.pages.links import ServedLinks
 from custody.server.pages.page import Page, PageView
 
-_PAGE = Page(name="refused", view=lambda _desk, _asked: PageView(title="", template=""))
+_PAGE = Page(name="refused", view=lambda _workspace, _asked: PageView(title="", template=""))
 NO_TOKEN, NOT_FOUND = 401, 404
 
 

@@ -29,11 +29,11 @@ MENDED = {
 """What had to be mended in a tree, of what a reader may want to know; that a call has no end is said beside it."""
 
 
-def sessions(desk: Workspace, asked: PageParams) -> PageView:
+def sessions(workspace: Workspace, asked: PageParams) -> PageView:
     """The sessions that were active last."""
     limit = asked.number("limit", LISTED, least=1, most=LISTED_MAX)
     agent, text, after = asked.text("agent"), asked.text("text"), asked.text("after")
-    found = sessions_listed(desk, limit=limit, after=after, agent=agent, text=text, note=asked.note)
+    found = sessions_listed(workspace, limit=limit, after=after, agent=agent, text=text, note=asked.note)
     return PageView(
         title="Sessions",
         template="sessions.html",
@@ -50,9 +50,9 @@ def sessions(desk: Workspace, asked: PageParams) -> PageView:
     )
 
 
-def session(desk: Workspace, asked: PageParams) -> PageView:
+def session(workspace: Workspace, asked: PageParams) -> PageView:
     """One session."""
-    seen = read_session_page(desk, asked.needed("id"), agent=asked.text("agent"), note=asked.note)
+    seen = read_session_page(workspace, asked.needed("id"), agent=asked.text("agent"), note=asked.note)
     line = seen.report.session
     sources = [(source, _address(source)) for source in seen.sources]
     return PageView(
@@ -79,10 +79,10 @@ def session(desk: Workspace, asked: PageParams) -> PageView:
     )
 
 
-def session_now_part(desk: Workspace, asked: PageParams) -> PageView:
+def session_now_part(workspace: Workspace, asked: PageParams) -> PageView:
     """Whether more came of a session than the page shows."""
     known = asked.number("events", 0, least=0, most=999_999_999)
-    now = session_now(desk, asked.needed("id"), asked.needed("agent"))
+    now = session_now(workspace, asked.needed("id"), asked.needed("agent"))
     return PageView(title="Now", template="session_now.html", fields={"now": now, "known": known})
 
 

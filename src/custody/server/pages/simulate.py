@@ -23,9 +23,9 @@ ASKED = {
 assert set(SOURCES) == set(get_args(SimulationSource)), "every source can be chosen"
 
 
-def simulate(desk: Workspace, asked: PageParams) -> PageView:
+def simulate(workspace: Workspace, asked: PageParams) -> PageView:
     """The sliders; and the result, if any of them was moved (it comes later where none was)."""
-    values = slider_values(desk)
+    values = slider_values(workspace)
     wished = _wished(asked)
     moved = bool(asked.given)
     fields = {
@@ -33,24 +33,24 @@ def simulate(desk: Workspace, asked: PageParams) -> PageView:
         "days": _days(asked),
         "days_max": DAYS_MAX,
         "source": asked.choice("source", SOURCES),
-        "sources": SOURCES if has_repository(desk) else SOURCES[:1],
-        "found": _result(desk, asked) if moved else None,
+        "sources": SOURCES if has_repository(workspace) else SOURCES[:1],
+        "found": _result(workspace, asked) if moved else None,
         "moved": moved,
     }
     return PageView(title="Policy simulation", template="simulate.html", fields=fields, scripts=("trust.js",))
 
 
-def simulate_result(desk: Workspace, asked: PageParams) -> PageView:
+def simulate_result(workspace: Workspace, asked: PageParams) -> PageView:
     """The result alone."""
-    return PageView(title="Simulation", template="simulate_result.html", fields={"found": _result(desk, asked)})
+    return PageView(title="Simulation", template="simulate_result.html", fields={"found": _result(workspace, asked)})
 
 
-def _result(desk: Workspace, asked: PageParams) -> object:
+def _result(workspace: Workspace, asked: PageParams) -> object:
     wished, days = _wished(asked), _days(asked)
     source = next(known_source for known_source in SOURCES if known_source == asked.choice("source", SOURCES))
-    values = slider_values(desk)
+    values = slider_values(workspace)
     moved = {name: value for name, value in wished.items() if value != values[name]}
-    return attempt_question(lambda: policy_tried(desk, moved, days=days, source=source))
+    return attempt_question(lambda: policy_tried(workspace, moved, days=days, source=source))
 
 
 def _days(asked: PageParams) -> int:

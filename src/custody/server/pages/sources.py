@@ -17,10 +17,10 @@ LAST_LINE = 999_999_999
 SAFE_SCHEMES = ("http", "https")
 
 
-def sources_view(desk: Workspace, asked: PageParams) -> PageView:
+def sources_view(workspace: Workspace, asked: PageParams) -> PageView:
     """The registry, a page of it at a time, and the documents that cite."""
-    page = sources(desk, asked.text("after"), SHOWN)
-    listed = documents(desk, asked.text("document")) if has_repository(desk) else Documents([], 0)
+    page = sources(workspace, asked.text("after"), SHOWN)
+    listed = documents(workspace, asked.text("document")) if has_repository(workspace) else Documents([], 0)
     return PageView(
         title="Sources",
         template="sources.html",
@@ -30,15 +30,15 @@ def sources_view(desk: Workspace, asked: PageParams) -> PageView:
             "paged": asked.text("after") is not None,
             "documents": listed,
             "wanted": asked.text("document") or "",
-            "has_repository": has_repository(desk),
+            "has_repository": has_repository(workspace),
             "web": web_address,
         },
     )
 
 
-def source_view(desk: Workspace, asked: PageParams) -> PageView:
+def source_view(workspace: Workspace, asked: PageParams) -> PageView:
     """Everything about one source."""
-    found = source_shown(desk, asked.needed("id"), note=asked.note)
+    found = source_shown(workspace, asked.needed("id"), note=asked.note)
     return PageView(
         title=f"{found.source.id} {found.source.title}",
         template="source.html",
@@ -46,9 +46,9 @@ def source_view(desk: Workspace, asked: PageParams) -> PageView:
     )
 
 
-def report_view(desk: Workspace, asked: PageParams) -> PageView:
+def report_view(workspace: Workspace, asked: PageParams) -> PageView:
     """A document, some hundred lines at a time, with its findings below the lines that they are about."""
-    found = audited(desk, asked.needed("file"))
+    found = audited(workspace, asked.needed("file"))
     first = min(asked.number("from", 1, least=1, most=LAST_LINE), max(len(found.lines), 1))
     last = min(first + LINES - 1, len(found.lines))
     return PageView(

@@ -11,21 +11,21 @@ BADGES = {"well": "pass", "note": "review", "ill": "block"}
 SAID = {"well": "well", "note": "to know", "ill": "wrong"}
 
 
-def state(desk: Workspace, _asked: PageParams) -> PageView:
+def state(workspace: Workspace, _asked: PageParams) -> PageView:
     """Everything at a glance; verifying is asked for."""
-    fields = {"seen": read_health_page(desk), "badges": BADGES, "said": SAID}
+    fields = {"seen": read_health_page(workspace), "badges": BADGES, "said": SAID}
     return PageView(title="Health", template="state.html", fields=fields)
 
 
-def state_verify(desk: Workspace, _asked: PageParams) -> PageView:
+def state_verify(workspace: Workspace, _asked: PageParams) -> PageView:
     """What verifying finds."""
-    found = attempt_question(lambda: verified_now(desk))
+    found = attempt_question(lambda: verified_now(workspace))
     return PageView(title="Verified", template="state_verify.html", fields={"found": found, "shown": FINDINGS_SHOWN})
 
 
-def state_agents(desk: Workspace, _asked: PageParams) -> PageView:
+def state_agents(workspace: Workspace, _asked: PageParams) -> PageView:
     """When each agent was last heard, and what lies on disk of it: this looks at every observation once."""
-    return PageView(title="Agents", template="state_agents.html", fields={"agents": agents_heard(desk)})
+    return PageView(title="Agents", template="state_agents.html", fields={"agents": agents_heard(workspace)})
 
 
 PAGES = (

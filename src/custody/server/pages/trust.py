@@ -16,40 +16,40 @@ NAMED = "the agent's name"
 AT = "a past moment, such as 2026-01-31T12:00:00Z; without it, now"
 
 
-def trust(desk: Workspace, asked: PageParams) -> PageView:
+def trust(workspace: Workspace, asked: PageParams) -> PageView:
     """Every agent about which anything was decided."""
-    found = agents_listed(desk, after=asked.text("after"), limit=AGENTS_SHOWN)
+    found = agents_listed(workspace, after=asked.text("after"), limit=AGENTS_SHOWN)
     return PageView(title="Trust", template="trust.html", fields={"found": found, "spark": spark})
 
 
-def agent_curve(desk: Workspace, asked: PageParams) -> PageView:
+def agent_curve(workspace: Workspace, asked: PageParams) -> PageView:
     """The small curve of one agent."""
     name = asked.needed("name")
-    recent = attempt_question(lambda: agent_recent(desk, name))
+    recent = attempt_question(lambda: agent_recent(workspace, name))
     return PageView(title="Curve", template="agent_curve.html", fields={"recent": recent, "spark": spark})
 
 
-def agent(desk: Workspace, asked: PageParams) -> PageView:
+def agent(workspace: Workspace, asked: PageParams) -> PageView:
     """One agent: where it stands, what it may land, and how it came there."""
     name, at = asked.needed("name"), _moment(asked)
-    seen = read_agent_page(desk, name, at=at)
+    seen = read_agent_page(workspace, name, at=at)
     fields = {"name": name, "field": _exactly(name), "past": at, "seen": seen, "before": asked.text("before")}
     return PageView(title=name, template="agent.html", fields=fields)
 
 
-def account(desk: Workspace, asked: PageParams) -> PageView:
+def account(workspace: Workspace, asked: PageParams) -> PageView:
     """The account of an agent's score, which takes its time where much was decided."""
     name, at = asked.needed("name"), _moment(asked)
     before = asked.number("before", 0, least=0, most=PLACE_MAX) or None
-    found = attempt_question(lambda: agent_account(desk, name, at=at, before=before, limit=STEPS_SHOWN))
+    found = attempt_question(lambda: agent_account(workspace, name, at=at, before=before, limit=STEPS_SHOWN))
     fields = {"name": name, "past": at, "before": before, "found": found}
     return PageView(title="Account", template="agent_account.html", fields=fields)
 
 
-def chance(desk: Workspace, asked: PageParams) -> PageView:
+def chance(workspace: Workspace, asked: PageParams) -> PageView:
     """The chance of an agent's next change, from everything that was decided about everybody."""
     name, at = asked.needed("name"), _moment(asked)
-    found = attempt_question(lambda: agent_chance(desk, name, at=at))
+    found = attempt_question(lambda: agent_chance(workspace, name, at=at))
     return PageView(title="Chance", template="agent_chance.html", fields={"found": found})
 
 

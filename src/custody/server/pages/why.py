@@ -47,18 +47,18 @@ class ChainBox:
     hangs: bool
 
 
-def why(desk: Workspace, asked: PageParams) -> PageView:
+def why(workspace: Workspace, asked: PageParams) -> PageView:
     """The chain of a line; without one, a form that asks for it."""
-    if not has_repository(desk):
-        return nowhere(desk, "Why")
+    if not has_repository(workspace):
+        return nowhere(workspace, "Why")
     file = asked.text("file")
     if file is None or asked.text("line") is None:
-        return _asking(desk, file, asked.text("rev"))
+        return _asking(workspace, file, asked.text("rev"))
     line, place = asked.number("line", 1, least=1, most=LINE_MAX), place_of(asked, file)
     try:
-        report = place_explained(desk, place, line, note=asked.note)
+        report = place_explained(workspace, place, line, note=asked.note)
     except InputError as error:
-        return _refused(desk, asked, file, error)
+        return _refused(workspace, asked, file, error)
     fields = {
         "file": file,
         "rev": asked.text("rev"),
@@ -105,17 +105,17 @@ def _summary(report: WhyReport) -> str:
     return f"{whose}{rest}{sure}."
 
 
-def _asking(desk: Workspace, file: str | None, rev: str | None) -> PageView:
-    fields: dict[str, Any] = {"file": file, "rev": rev, "disk": None, "crumbs": [], "has_disk": has_disk(desk)}
+def _asking(workspace: Workspace, file: str | None, rev: str | None) -> PageView:
+    fields: dict[str, Any] = {"file": file, "rev": rev, "disk": None, "crumbs": [], "has_disk": has_disk(workspace)}
     return PageView(title="Why", template="why_form.html", fields=fields)
 
 
-def _refused(desk: Workspace, asked: PageParams, file: str, error: InputError) -> PageView:
+def _refused(workspace: Workspace, asked: PageParams, file: str, error: InputError) -> PageView:
     fields = {
         "file": file,
         "rev": asked.text("rev"),
         "disk": "1" if asked.text("disk") == "1" else None,
-        "has_disk": has_disk(desk),
+        "has_disk": has_disk(workspace),
         "crumbs": crumbs(file),
         "problem": error.message,
         "remedy": error.hint,

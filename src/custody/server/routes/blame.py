@@ -16,8 +16,8 @@ async def blame(call: EndpointCall) -> HttpAnswer:
         raise HttpProblem(403, "this token is not good for that project", remedy="use a token of that project")
     with_text = call.may(TokenScope.TEXT)
 
-    def ask(desk: Workspace) -> BlameAnswer:
-        found = answer_blame(desk, asked, with_text=with_text)
+    def ask(workspace: Workspace) -> BlameAnswer:
+        found = answer_blame(workspace, asked, with_text=with_text)
         read = sorted(
             {
                 f"{attribution.agent} {attribution.trace_id}"

@@ -42,7 +42,7 @@ async def send(call: EndpointCall) -> HttpAnswer:
     """Go on with a chain."""
     data = await call.body()
     try:
-        kept = await call.ask(lambda desk: take_stretch(desk, data))
+        kept = await call.ask(lambda workspace: take_stretch(workspace, data))
     except Conflict as error:
         raise HttpProblem(409, error.message, remedy=error.hint) from error
     return HttpAnswer.of(kept, 201 if kept.new else 200)
@@ -55,10 +55,10 @@ async def read_chain(call: EndpointCall) -> HttpAnswer:
     if texts and not call.may(TokenScope.TEXT):
         raise HttpProblem(403, "this needs a token with the scope 'text'", remedy="ask without texts")
 
-    def ask(desk: Workspace) -> bytes:
+    def ask(workspace: Workspace) -> bytes:
         if texts:
             call.note_read(f"chain {store} behind record {after}")
-        return chain_stretch(desk, store, after=after, limit=min(limit, STRETCH_RECORDS_MAX), texts=texts)
+        return chain_stretch(workspace, store, after=after, limit=min(limit, STRETCH_RECORDS_MAX), texts=texts)
 
     return HttpAnswer(body=await call.ask(ask), media=NDJSON)
 
@@ -67,7 +67,7 @@ async def origins(call: EndpointCall) -> HttpAnswer:
     """Which files a chain's origins tell of, or what it tells of one."""
     store, named = _store(call), call.text("digest")
     if named is None:
-        return HttpAnswer(body=encode_origins_held(await call.ask(lambda desk: origins_held(desk, store))))
+        return HttpAnswer(body=encode_origins_held(await call.ask(lambda workspace: origins_held(workspace, store))))
     found = await call.ask(partial(origins_of, chain=store, digest=digest_from(named)))
     if found is None:
         raise HttpProblem(404, "nothing is told of this file", remedy="ask without 'digest' for those that there are")

@@ -29,24 +29,24 @@ CHANGES_MAX = 100
 def _checked(call: EndpointCall) -> Question:
     name = place(call, "change")
     limit = number(call, "limit", SHOWN, least=1, most=SHOWN_MAX)
-    return lambda desk: change_checked(desk, name, limit=limit)
+    return lambda workspace: change_checked(workspace, name, limit=limit)
 
 
 def _checked_as_typed(_call: EndpointCall, asked: DuplicatesBody) -> Question:
-    return lambda desk: dupes_check(require_repository(desk), asked.change, limit=asked.limit)
+    return lambda workspace: dupes_check(require_repository(workspace), asked.change, limit=asked.limit)
 
 
 def _evidence(call: EndpointCall) -> Question:
     name = place(call, "evidence")
-    return lambda desk: evidence_shown(desk, name)
+    return lambda workspace: evidence_shown(workspace, name)
 
 
 def _clusters(call: EndpointCall) -> Question:
     wanted = read_repeated_param(call, "change", CHANGES_MAX)
     landed = call.flag("landed", default=False)
 
-    def ask(desk: Workspace) -> DupesClusterReport:
-        return dupes_cluster(require_repository(desk), wanted, with_landed=landed)
+    def ask(workspace: Workspace) -> DupesClusterReport:
+        return dupes_cluster(require_repository(workspace), wanted, with_landed=landed)
 
     return ask
 

@@ -16,8 +16,8 @@ async def show(call: EndpointCall) -> HttpAnswer:
     agent, session = call.needed("agent"), call.needed("session")
     with_text = call.flag("text", default=True) and call.may(TokenScope.TEXT)
 
-    def ask(desk: Workspace) -> ConversationText | None:
-        found = pages.conversation(desk, agent, session, with_text=with_text)
+    def ask(workspace: Workspace) -> ConversationText | None:
+        found = pages.conversation(workspace, agent, session, with_text=with_text)
         if found is not None and with_text:
             call.note_read(f"conversation {agent} {session}")
         return found

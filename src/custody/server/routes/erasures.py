@@ -12,7 +12,9 @@ async def forget(call: EndpointCall) -> HttpAnswer:
     """Erase what a record says."""
     wanted = await read_question_body(call, ErasureBody)
     who = wanted.who or read_actor(call)
-    return await render_question_report(call, lambda desk: erase(desk, [wanted.record], who=who, why=wanted.why))
+    return await render_question_report(
+        call, lambda workspace: erase(workspace, [wanted.record], who=who, why=wanted.why)
+    )
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

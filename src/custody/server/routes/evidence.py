@@ -16,8 +16,8 @@ async def show(call: EndpointCall) -> HttpAnswer:
     name = str(call.request.path_params["record"])
     with_text = call.may(TokenScope.TEXT)
 
-    def ask(desk: Workspace) -> EvidenceText | None:
-        found = pages.one_record(desk, name, with_text=with_text)
+    def ask(workspace: Workspace) -> EvidenceText | None:
+        found = pages.one_record(workspace, name, with_text=with_text)
         if found is not None and with_text and found.kind not in pages.TEXTLESS:
             call.note_read(f"record {found.record}")
         return found

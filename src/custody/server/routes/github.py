@@ -51,9 +51,9 @@ def _stranger(why: str) -> HttpProblem:
 
 def _take_delivery(call: EndpointCall, sent: WebhookDelivery) -> Taking:
     settings = call.service.settings
-    desk = settings.keeper.desk(DEFAULT_PROJECT)
-    with control_of(desk, as_service=True) as control:
-        return DeliveryIntake(settings.github, desk.now_ns, desk.token).take_in(control, sent)
+    workspace = settings.keeper.workspace(DEFAULT_PROJECT)
+    with control_of(workspace, as_service=True) as control:
+        return DeliveryIntake(settings.github, workspace.now_ns, workspace.token).take_in(control, sent)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

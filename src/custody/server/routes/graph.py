@@ -47,23 +47,23 @@ def _look(call: EndpointCall, session: str | None) -> ViewOptions:
 
 def _graph(call: EndpointCall) -> Question:
     look = _look(call, word(call, "session"))
-    return lambda desk: graph_show(desk, look)
+    return lambda workspace: graph_show(workspace, look)
 
 
 def _calls(call: EndpointCall) -> Question:
     look = _look(call, place(call, "session"))
-    return lambda desk: session_calls(desk, look)
+    return lambda workspace: session_calls(workspace, look)
 
 
 def _path(call: EndpointCall) -> Question:
     start, end, cost = needed_word(call, "start"), needed_word(call, "end"), choice(call, "cost", COSTS)
-    return lambda desk: graph_path(desk, start, end, cost)  # type: ignore[arg-type]  # checked
+    return lambda workspace: graph_path(workspace, start, end, cost)  # type: ignore[arg-type]  # checked
 
 
 def _related(call: EndpointCall) -> Question:
     node, formula = needed_word(call, "node"), choice(call, "formula", FORMULAS)
     limit = number_given(call, "limit", least=1, most=SHOWN_MAX)
-    return lambda desk: graph_related(desk, node, formula, limit)  # type: ignore[arg-type]  # checked
+    return lambda workspace: graph_related(workspace, node, formula, limit)  # type: ignore[arg-type]  # checked
 
 
 def _next(call: EndpointCall) -> Question:
@@ -71,7 +71,7 @@ def _next(call: EndpointCall) -> Question:
     if (session is None) == (not after):
         raise InputError("name a session or 'after', and not both", hint="/api/v1/conversations lists sessions")
     limit = number_given(call, "limit", least=1, most=SHOWN_MAX)
-    return lambda desk: graph_next(desk, session, after, limit)
+    return lambda workspace: graph_next(workspace, session, after, limit)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

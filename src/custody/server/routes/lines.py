@@ -35,20 +35,20 @@ def _why(call: EndpointCall) -> Question:
     if line is None:
         raise InputError("'line' is missing", hint="give it in the question")
     note = note_of(call)
-    return lambda desk: line_explained(desk, file, line, revision=revision, note=note)
+    return lambda workspace: line_explained(workspace, file, line, revision=revision, note=note)
 
 
 def _stats(call: EndpointCall) -> Question:
     path, revision, agent = call.text("path"), word(call, "rev"), word(call, "agent")
-    return lambda desk: lines_counted(desk, path, revision=revision, agent=agent)
+    return lambda workspace: lines_counted(workspace, path, revision=revision, agent=agent)
 
 
 def _log(call: EndpointCall) -> Question:
     agent, limit = word(call, "agent"), number(call, "limit", SESSIONS, least=1, most=SESSIONS_MAX)
     session, note = word(call, "session"), note_of(call)
     if session is None:
-        return lambda desk: log(desk, limit=limit, agent=agent)
-    return lambda desk: session_shown(desk, session, agent=agent, note=note)
+        return lambda workspace: log(workspace, limit=limit, agent=agent)
+    return lambda workspace: session_shown(workspace, session, agent=agent, note=note)
 
 
 def _gate(_call: EndpointCall, asked: GateBody) -> Question:
@@ -59,7 +59,7 @@ def _gate(_call: EndpointCall, asked: GateBody) -> Question:
     except UnicodeEncodeError as error:
         raise InputError("'description' holds half of a pair of signs", hint="send whole signs") from error
     request = GateRequest(change=f"{asked.base}{DOTS}{asked.head}", description=said)
-    return lambda desk: gate(require_repository(desk), request)
+    return lambda workspace: gate(require_repository(workspace), request)
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

@@ -76,9 +76,9 @@ def _page(page: Page) -> Endpoint:
             project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START
         )
 
-        def answer(desk: Workspace) -> HttpAnswer:
+        def answer(workspace: Workspace) -> HttpAnswer:
             frame = Frame(links=ServedLinks(), around=around, book=PAGES)
-            view = page.view(desk, asked)
+            view = page.view(workspace, asked)
             return _html(render(view, page, said, frame), 404 if view.nothing else 200)
 
         name = (page.name, tuple(sorted(said.items())))

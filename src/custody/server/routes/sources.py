@@ -38,13 +38,13 @@ async def register(call: EndpointCall) -> HttpAnswer:
         metadata={"year": told.year, "snippet": told.snippet, "doi": told.doi, "isbn": told.isbn},
     )
     who = read_actor(call)
-    report = await call.ask(lambda desk: cite_add(desk, said, who))
+    report = await call.ask(lambda workspace: cite_add(workspace, said, who))
     return HttpAnswer(body=encode_report(report), status=201 if report.new else 200)
 
 
 def _shown(call: EndpointCall) -> Question:
     name, note = place(call, "source"), note_of(call)
-    return lambda desk: source_shown(desk, name, note=note)
+    return lambda workspace: source_shown(workspace, name, note=note)
 
 
 def _audited(_call: EndpointCall, said: AuditBody) -> Question:
@@ -53,8 +53,8 @@ def _audited(_call: EndpointCall, said: AuditBody) -> Question:
     except UnicodeEncodeError as error:
         raise InputError("'markdown' holds half of a pair of signs", hint="send whole signs") from error
 
-    def ask(desk: Workspace) -> CiteAuditReport:
-        return cite_audit(desk, [STDIN], data, coverage_min=said.coverage_min, session=said.session)
+    def ask(workspace: Workspace) -> CiteAuditReport:
+        return cite_audit(workspace, [STDIN], data, coverage_min=said.coverage_min, session=said.session)
 
     return ask
 

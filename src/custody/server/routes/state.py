@@ -21,7 +21,7 @@ async def health(call: EndpointCall) -> HttpAnswer:
 
 async def ready(call: EndpointCall) -> HttpAnswer:
     """That the store answers; if not, the error it gives becomes a 503."""
-    await call.ask(lambda desk: evidence(desk, None, 1))
+    await call.ask(lambda workspace: evidence(workspace, None, 1))
     return HttpAnswer.of(Ready(status="ready"))
 
 

@@ -45,12 +45,12 @@ def _list(call: EndpointCall) -> Question:
 
 def _shown(call: EndpointCall, agent: str) -> Question:
     limit = number(call, "limit", SHOWN, least=0, most=SHOWN_MAX)
-    return lambda desk: agent_shown(desk, agent, limit=limit)
+    return lambda workspace: agent_shown(workspace, agent, limit=limit)
 
 
 def _explained(call: EndpointCall, agent: str) -> Question:
     at = word(call, "at")
-    return lambda desk: agent_explained(desk, agent, at=at)
+    return lambda workspace: agent_explained(workspace, agent, at=at)
 
 
 async def record(call: EndpointCall) -> HttpAnswer:
@@ -58,7 +58,7 @@ async def record(call: EndpointCall) -> HttpAnswer:
     said = await read_question_body(call, DecisionBody)
     who = read_actor(call)
     try:
-        done = await call.ask(lambda desk: decide(desk, said, who))
+        done = await call.ask(lambda workspace: decide(workspace, said, who))
     except DecidedOtherwise as error:
         raise HttpProblem(409, error.message, remedy=error.hint) from error
     return HttpAnswer(body=encode_report(done.report), status=201 if done.is_new else 200)

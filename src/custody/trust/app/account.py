@@ -102,10 +102,10 @@ class TrustAccount:
     recent: tuple[Point, ...]
 
 
-def agents_listed(desk: Workspace, *, after: str | None, limit: int) -> TrustListPage:
+def agents_listed(workspace: Workspace, *, after: str | None, limit: int) -> TrustListPage:
     """The agents whose names follow ``after``."""
-    asked = make_trust_query(desk)
-    with desk.reading() as store:
+    asked = make_trust_query(workspace)
+    with workspace.reading() as store:
         with read_settled_decisions(store):
             names = agents_in(store)
         start = 0 if after is None else bisect_right(names, after)
@@ -129,9 +129,9 @@ def list_recent_scores(account: Account) -> tuple[float, ...]:
     return tuple(counted[-RECENT_STEPS:])
 
 
-def read_current_standing(desk: Workspace, agent: str, asked: TrustQuery) -> TrustStanding:
+def read_current_standing(workspace: Workspace, agent: str, asked: TrustQuery) -> TrustStanding:
     """The standing of an agent now; ``UnknownAgent`` where no decision is recorded about it."""
-    with desk.reading() as store:
+    with workspace.reading() as store:
         with read_settled_decisions(store):
             names = agents_in(store)
         if agent not in names:
@@ -139,17 +139,17 @@ def read_current_standing(desk: Workspace, agent: str, asked: TrustQuery) -> Tru
         return read_standing(store, agent, asked)
 
 
-def describe_agent(desk: Workspace, agent: str, standing: TrustStanding, asked: TrustQuery) -> TrustAgentState:
+def describe_agent(workspace: Workspace, agent: str, standing: TrustStanding, asked: TrustQuery) -> TrustAgentState:
     """The score of an agent as of the time asked for, and what it may land."""
-    may_land = _may_land(desk, agent, standing, asked)
+    may_land = _may_land(workspace, agent, standing, asked)
     line = trust_line(agent, standing, asked)
     return TrustAgentState(text_from(asked.now_ns), asked.rules.profile, line, may_land)
 
 
-def _may_land(desk: Workspace, agent: str, standing: TrustStanding, asked: TrustQuery) -> MayLand:
+def _may_land(workspace: Workspace, agent: str, standing: TrustStanding, asked: TrustQuery) -> MayLand:
     rules = asked.rules
     trust = trust_at(standing, asked.now_ns, rules)
-    with desk.reading() as store, read_settled_decisions(store):
+    with workspace.reading() as store, read_settled_decisions(store):
         spent = spent_by(store, ChangeAuthor(agent), ProposedChange(head="", lines=0), asked).agent
     line = trust_line(agent, standing, asked)
     budget = budget_of(trust, rules)

@@ -63,21 +63,21 @@ class ApprovalRequest:
     dry_run: bool = False
 
 
-def trust_approve(desk: Workspace, request: ApprovalRequest) -> TrustApproveReport:
+def trust_approve(workspace: Workspace, request: ApprovalRequest) -> TrustApproveReport:
     """Whether a change may land without review; if so, and it is no dry run, that is recorded."""
-    asked = make_trust_query(desk)
-    change = change_of(desk.repository, request.change)
+    asked = make_trust_query(workspace)
+    change = change_of(workspace.repository, request.change)
     if not change.files:
         raise InputError(f"'{request.change}' changes nothing", hint="name a change, such as 'main..HEAD'")
-    by = _authors(count_author_lines(desk, change.additions, change.head), request.agent)
+    by = _authors(count_author_lines(workspace, change.additions, change.head), request.agent)
     request = replace(request, approver=request.approver or user())
     records: Sequence[str] = ()
-    if request.dry_run or not desk.exists():
-        with desk.reading() as store:
-            answer = _MergeCheck(desk, store, asked, change, by, request).asked_only()
+    if request.dry_run or not workspace.exists():
+        with workspace.reading() as store:
+            answer = _MergeCheck(workspace, store, asked, change, by, request).asked_only()
     else:
-        with desk.writing() as store:
-            answer, records = _MergeCheck(desk, store, asked, change, by, request).recorded()
+        with workspace.writing() as store:
+            answer, records = _MergeCheck(workspace, store, asked, change, by, request).recorded()
     return _report(change, by, request, asked, answer, records)
 
 
@@ -99,21 +99,21 @@ class _MergeCheck:
 
     def __init__(
         self,
-        desk: Workspace,
+        workspace: Workspace,
         store: Store,
         asked: TrustQuery,
         change: ChangeRange,
         by: AuthorLines,
         request: ApprovalRequest,
     ) -> None:
-        self._desk = desk
+        self._workspace = workspace
         self._store = store
         self._asked = asked
         self._change = change
         self._by = by
         self._request = request
         self._asking = ApprovalQuery(store, asked, change, unknown_lines=by.unknown)
-        self._damage = _damage(desk)
+        self._damage = _damage(workspace)
         with read_settled_decisions(store):
             self._known = [self._asking.known(author) for author in sort_authors(by.with_claims.authors)]
 
@@ -153,7 +153,7 @@ class _MergeCheck:
             id_ = f"unreviewed:{self._change.head}" + (f":{len(twice)}" if twice else "")
             if not StandingTables(self._store).named(author.agent, "id", [id_]):
                 yield arrival_of_decision(
-                    self._desk,
+                    self._workspace,
                     author.agent,
                     id_,
                     self._fields(author_approval, answer),
@@ -179,9 +179,9 @@ class _MergeCheck:
         }
 
 
-def _damage(desk: Workspace) -> str | None:
+def _damage(workspace: Workspace) -> str | None:
     """The first thing in the store that is not as it was written."""
-    findings = verify(desk).findings
+    findings = verify(workspace).findings
     return findings[0].what if findings else None
 
 

@@ -50,15 +50,17 @@ class AuthorLines:
         return max(own, key=lambda row: row[:3])[3] if own else ChangeAuthor(agent)
 
 
-def count_author_lines(desk: Workspace, additions: Sequence[Addition], commit: CommitSha) -> AuthorLines:
+def count_author_lines(workspace: Workspace, additions: Sequence[Addition], commit: CommitSha) -> AuthorLines:
     """Who wrote the lines that ``commit`` adds; a file that cannot be read is not counted here."""
-    (found,) = written_each(desk, [(additions, commit)])
+    (found,) = written_each(workspace, [(additions, commit)])
     return found
 
 
-def written_each(desk: Workspace, changes: Iterable[tuple[Sequence[Addition], CommitSha]]) -> Iterator[AuthorLines]:
+def written_each(
+    workspace: Workspace, changes: Iterable[tuple[Sequence[Addition], CommitSha]]
+) -> Iterator[AuthorLines]:
     """The same for any number of changes, with everything that it needs opened once."""
-    with open_attribution(desk) as evidence:
+    with open_attribution(workspace) as evidence:
         reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
         for additions, commit in changes:
             told = [

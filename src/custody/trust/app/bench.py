@@ -36,19 +36,19 @@ STEPS = 1000
 GZIP_SIGN = b"\x1f\x8b"
 
 
-def trust_bench(desk: Workspace, path: Path, targets: tuple[float, ...] = ()) -> TrustBenchReport:
+def trust_bench(workspace: Workspace, path: Path, targets: tuple[float, ...] = ()) -> TrustBenchReport:
     """Everybody's figures over the decisions in ``path``; lines that tell of none are named and passed over."""
-    rules = rules_at(desk)
+    rules = rules_at(workspace)
     wanted = targets or tuple(dict.fromkeys((rules.reverted_share_max, *TARGETS)))
-    desk.progress.start("reading", None)
-    read = read_stream(path, desk)
+    workspace.progress.start("reading", None)
+    read = read_stream(path, workspace)
     if not read.stream:
         raise InputError(
             f"'{path}' tells of no decision" + _first(read),
             hint="one JSON object a line: agent, repo, opened, time, decision (accepted, modified or rejected)",
         )
-    desk.progress.start("replaying", len(read.stream))
-    done = bench(read.stream, rules, wanted, desk.progress.step)
+    workspace.progress.start("replaying", len(read.stream))
+    done = bench(read.stream, rules, wanted, workspace.progress.step)
     return TrustBenchReport(
         path=str(path),
         decisions=len(read.stream),
@@ -65,14 +65,18 @@ def trust_bench(desk: Workspace, path: Path, targets: tuple[float, ...] = ()) ->
     )
 
 
-def rules_at(desk: Workspace) -> TrustRules:
+def rules_at(workspace: Workspace) -> TrustRules:
     """The rules in force here; outside a repository, which a stream does not need, those of the user."""
-    return trust_rules(desk) if _is_somewhere(desk) else read_rules(lambda _path: None, os.environ)[0].of(TrustRules)
+    return (
+        trust_rules(workspace)
+        if _is_somewhere(workspace)
+        else read_rules(lambda _path: None, os.environ)[0].of(TrustRules)
+    )
 
 
-def _is_somewhere(desk: Workspace) -> bool:
+def _is_somewhere(workspace: Workspace) -> bool:
     try:
-        return desk.home is not None or desk.database is not None
+        return workspace.home is not None or workspace.database is not None
     except InputError:
         return False  # there is no repository around the folder
 
@@ -92,7 +96,7 @@ class DecisionStream:
             self.damaged.append(DamagedLine(number, what))
 
 
-def read_stream(path: Path, desk: Workspace) -> DecisionStream:
+def read_stream(path: Path, workspace: Workspace) -> DecisionStream:
     """The decisions that a file tells of, plain or packed by gzip; a damaged line costs itself only."""
     read = DecisionStream()
     number = 0
@@ -101,7 +105,7 @@ def read_stream(path: Path, desk: Workspace) -> DecisionStream:
             for number, line in enumerate(_lines(file), start=1):
                 _take(read, number, line)
                 if number % STEPS == 0:
-                    desk.progress.step(STEPS)
+                    workspace.progress.step(STEPS)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         read.refuse(number + 1, f"the packed file is damaged from here on: {error}")
     return read

@@ -106,7 +106,7 @@ class ChanceAccount:
 
 
 def chance_of(  # noqa: PLR0913 - a change and where it is asked about
-    desk: Workspace,
+    workspace: Workspace,
     store: Store,
     agent: str,
     operator: str | None,
@@ -116,7 +116,7 @@ def chance_of(  # noqa: PLR0913 - a change and where it is asked about
 ) -> ChanceAccount:
     """The chance of a change that is opened now; inside one moment of the store. Folds every decision recorded."""
     return said_by(
-        memory_of(store, trust_rules(desk), now_ns), LevelCase(agent, HERE, tuple(areas), operator, lines, now_ns)
+        memory_of(store, trust_rules(workspace), now_ns), LevelCase(agent, HERE, tuple(areas), operator, lines, now_ns)
     )
 
 

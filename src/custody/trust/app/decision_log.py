@@ -57,10 +57,10 @@ class DecisionReceipt:
 class Log:
     """What is recorded about one agent, and the one way to record more."""
 
-    def __init__(self, desk: Workspace, store: Store, agent: str, rules: TrustRules | None = None) -> None:
+    def __init__(self, workspace: Workspace, store: Store, agent: str, rules: TrustRules | None = None) -> None:
         self.agent = AgentName(agent)
-        self.rules = rules or trust_rules(desk)
-        self._desk = desk
+        self.rules = rules or trust_rules(workspace)
+        self._workspace = workspace
         self._store = store
 
     def entries(self) -> list[Entry]:
@@ -92,9 +92,9 @@ class Log:
 
     def keep(self, id: str, fields: Mapping[str, Json]) -> DecisionReceipt:
         """Append one record and say what it did; one with a known id is refused."""
-        now_ns = self._desk.now_ns()
+        now_ns = self._workspace.now_ns()
         asked = TrustQuery(self.rules, now_ns)
-        arrival = arrival_of_decision(self._desk, self.agent, id, fields, now_ns)
+        arrival = arrival_of_decision(self._workspace, self.agent, id, fields, now_ns)
         before: list[Position] = []
 
         def look() -> Sequence[Arrival]:
@@ -124,7 +124,7 @@ class Log:
 
 
 def arrival_of_decision(
-    desk: Workspace, agent: str, id: str, fields: Mapping[str, Json], now_ns: int, *, exact: Sequence[str] = NAMES
+    workspace: Workspace, agent: str, id: str, fields: Mapping[str, Json], now_ns: int, *, exact: Sequence[str] = NAMES
 ) -> Arrival:
     """A decision on its way into the chain: without secrets, and with its ``exact`` fields as they were given."""
     event: dict[str, Json] = {
@@ -135,11 +135,11 @@ def arrival_of_decision(
         "agent": agent,
         **{name: value for name, value in fields.items() if value is not None},
     }
-    clean = redact_event_payload(event, lambda: key_for(desk))
+    clean = redact_event_payload(event, lambda: key_for(workspace))
     for name in exact:
         if clean.get(name) != event.get(name):
             raise InputError(f"the decision's '{name}' looks like a secret", hint="choose another name")
-    return arrival_from(EventId(f"trust-{desk.token()}"), clean)
+    return arrival_from(EventId(f"trust-{workspace.token()}"), clean)
 
 
 def _about(decided: Sequence[DecisionEntry], target: str) -> list[DecisionEntry]:

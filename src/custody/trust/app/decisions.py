@@ -52,11 +52,11 @@ class TrustQuery:
         return digest_text(rules_digest({"trust": self.rules}))
 
 
-def make_trust_query(desk: Workspace, at: str | None = None) -> TrustQuery:
+def make_trust_query(workspace: Workspace, at: str | None = None) -> TrustQuery:
     """A question of now, or of a past moment, by the rules in force."""
-    rules = trust_rules(desk)
+    rules = trust_rules(workspace)
     if at is None:
-        return TrustQuery(rules, desk.now_ns())
+        return TrustQuery(rules, workspace.now_ns())
     moment = ns_from(at)
     return TrustQuery(rules, moment, moment)
 
@@ -130,9 +130,9 @@ def account_of(store: Store, agent: str, asked: TrustQuery, running: CurrentMode
     return replay(AgentName(agent), entries, asked.rules, now_ns=asked.now_ns, running=running)
 
 
-def known_account(desk: Workspace, agent: str, asked: TrustQuery) -> Account:
+def known_account(workspace: Workspace, agent: str, asked: TrustQuery) -> Account:
     """The same, where there is anything; else an ``UnknownAgent``."""
-    with desk.reading() as store, read_settled_decisions(store):
+    with workspace.reading() as store, read_settled_decisions(store):
         account = account_of(store, agent, asked)
         if not account.steps:
             raise make_unknown_agent_error(agent, agents_in(store), asked.until_ns)

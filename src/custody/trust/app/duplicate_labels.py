@@ -50,24 +50,24 @@ def pair_named(repository: Repository, store: Store, subject: OutcomeSubject, ty
 
 
 def record_pair_labels(
-    desk: Workspace, store: Store, subject: OutcomeSubject, outcome: str, other: ChangeEnds | None, actor: str
+    workspace: Workspace, store: Store, subject: OutcomeSubject, outcome: str, other: ChangeEnds | None, actor: str
 ) -> list[PairLabelReport]:
     """Record what an outcome says about pairs, as far as nobody has said it yet."""
     mine = _ends(store, subject)
     if other is not None:
         said = answers_about(store, mine.head, other.head)
         wanted = [] if said and said[-1] == DUPLICATE else [other]
-        return _store_labels(desk, store, mine, wanted, DUPLICATE, actor)
+        return _store_labels(workspace, store, mine, wanted, DUPLICATE, actor)
     if outcome not in LANDED:
         return []
-    return _store_labels(desk, store, mine, list(_both_landed(store, subject.head)), NOT_DUPLICATE, actor)
+    return _store_labels(workspace, store, mine, list(_both_landed(store, subject.head)), NOT_DUPLICATE, actor)
 
 
 def _store_labels(
-    desk: Workspace, store: Store, mine: ChangeEnds, others: Sequence[ChangeEnds], answer: str, actor: str
+    workspace: Workspace, store: Store, mine: ChangeEnds, others: Sequence[ChangeEnds], answer: str, actor: str
 ) -> list[PairLabelReport]:
     reason = "closed as a duplicate" if answer == DUPLICATE else "both landed"
-    records = [keep_answer(desk, store, PairAnswer(mine, other, answer, actor, reason)) for other in others]
+    records = [keep_answer(workspace, store, PairAnswer(mine, other, answer, actor, reason)) for other in others]
     return [
         PairLabelReport(other=other.head, answer=answer, record=str(record))
         for other, record in zip(others, records, strict=True)

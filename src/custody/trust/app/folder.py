@@ -22,7 +22,7 @@ DOCUMENTS_CONFIG = f".ai-git/{CONFIG}"
 
 @dataclass(frozen=True)
 class FolderWorkspace(Workspace):
-    """A desk whose store lies in its folder, whether or not there is a repository around it."""
+    """A workspace whose store lies in its folder, whether or not there is a repository around it."""
 
     @cached_property
     def home(self) -> Path:
@@ -35,19 +35,21 @@ class FolderWorkspace(Workspace):
         return ()
 
 
-def folder_desk(folder: str | os.PathLike[str], now_ns: Callable[[], int] | None = None) -> FolderWorkspace:
-    """The desk of ``folder``, which is made when something is recorded."""
+def folder_workspace(folder: str | os.PathLike[str], now_ns: Callable[[], int] | None = None) -> FolderWorkspace:
+    """The workspace of ``folder``, which is made when something is recorded."""
     path = Path(os.path.abspath(folder))  # the working directory may change between two calls
     if path.exists() and not path.is_dir():
         raise InputError(f"'{path}' is not a folder", hint="name a folder; it is made when it is not there")
     return FolderWorkspace(path) if now_ns is None else FolderWorkspace(path, now_ns=now_ns)
 
 
-def trust_rules(desk: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None) -> TrustRules:
-    """The rules in force at ``desk``, or with a policy; in a folder of the document's, the document's profile is."""
-    if not isinstance(desk, FolderWorkspace):
-        return load_rules(desk, environment, policy)[0].of(TrustRules)
-    effective, _ = read_rules(lambda path: _beside(desk.folder, path), environment, policy)
+def trust_rules(
+    workspace: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None
+) -> TrustRules:
+    """Return the rules in force, perhaps with a policy; a folder of the document's has the document's profile."""
+    if not isinstance(workspace, FolderWorkspace):
+        return load_rules(workspace, environment, policy)[0].of(TrustRules)
+    effective, _ = read_rules(lambda path: _beside(workspace.folder, path), environment, policy)
     return replace(effective.of(TrustRules), profile="document")
 
 

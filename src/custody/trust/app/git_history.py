@@ -47,18 +47,18 @@ class _CommitDiff:
     touched: tuple[TouchedPath, ...]
 
 
-def history(desk: Workspace, rules: TrustRules, since_ns: int, until_ns: int) -> CommitDecisions:
+def history(workspace: Workspace, rules: TrustRules, since_ns: int, until_ns: int) -> CommitDecisions:
     """The commits that HEAD descends from, without merges, from so many days before ``since_ns`` until ``until_ns``."""
-    head = desk.repository.head().commit
+    head = workspace.repository.head().commit
     if head is None:
         return CommitDecisions(())
     first_ns = since_ns - round(rules.simulate_history_days * NS_PER_DAY)
     walk = Walk(since_seconds=max(0, first_ns // NS))
-    with desk.repository.log([head], walk=walk) as commits:
+    with workspace.repository.log([head], walk=walk) as commits:
         plain = [commit for commit in commits if len(commit.parents) <= 1]
     dated = [commit for commit in plain if _moments(commit) is not None]
-    desk.progress.start("reading commits", len(dated))
-    changes = [change for change in _changes(desk, dated, rules) if change.said.at_ns <= until_ns]
+    workspace.progress.start("reading commits", len(dated))
+    changes = [change for change in _changes(workspace, dated, rules) if change.said.at_ns <= until_ns]
     labels = labels_of((change.said for change in changes), rules)
     return CommitDecisions(
         pasts=tuple(_pasts(changes, labels, rules)),
@@ -69,10 +69,10 @@ def history(desk: Workspace, rules: TrustRules, since_ns: int, until_ns: int) ->
     )
 
 
-def _changes(desk: Workspace, commits: Sequence[Commit], rules: TrustRules) -> Iterator[_CommitDiff]:
-    with desk.repository.diffs([Comparison(commit.id) for commit in commits], renames=True) as diffs:
+def _changes(workspace: Workspace, commits: Sequence[Commit], rules: TrustRules) -> Iterator[_CommitDiff]:
+    with workspace.repository.diffs([Comparison(commit.id) for commit in commits], renames=True) as diffs:
         for commit, diff in zip(commits, diffs, strict=True):
-            desk.progress.step(1)
+            workspace.progress.step(1)
             moments = _moments(commit)
             assert moments is not None, "commits without a moment were left out"
             message = _text(commit.message)

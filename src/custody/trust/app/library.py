@@ -14,7 +14,7 @@ from custody.trust.app.decisions import (
     make_unknown_agent_error,
     read_settled_decisions,
 )
-from custody.trust.app.folder import folder_desk, trust_rules
+from custody.trust.app.folder import folder_workspace, trust_rules
 from custody.trust.app.record import DecisionRequest, check_number, record, recover
 from custody.trust.app.standing import read_standing
 from custody.trust.corrections import UNSPECIFIED
@@ -105,8 +105,8 @@ class TrustLineageManager:
         profile: Literal["cautious", "document"] = "document",
         now_ns: Callable[[], int] | None = None,
     ) -> None:
-        self._desk = folder_desk(storage_path, now_ns)
-        self.rules: TrustRules = replace(trust_rules(self._desk), profile=profile)
+        self._workspace = folder_workspace(storage_path, now_ns)
+        self.rules: TrustRules = replace(trust_rules(self._workspace), profile=profile)
 
     def record_decision(  # noqa: PLR0913 - the document's own call
         self,
@@ -133,7 +133,7 @@ class TrustLineageManager:
             reason=reason,
             id=decision_id,
         )
-        return _record(str(agent_id), record(self._desk, wanted, self.rules).step)
+        return _record(str(agent_id), record(self._workspace, wanted, self.rules).step)
 
     def get_trust_score(self, agent_id: str) -> TrustScore:
         """The agent's score now; one about which nothing was decided has the score of a newcomer."""
@@ -183,7 +183,7 @@ class TrustLineageManager:
     ) -> TrustScore:
         """Lift the score of an agent that has a record; without an amount, by the recovery rate."""
         recover(
-            self._desk,
+            self._workspace,
             str(agent_id),
             boost=boost_amount,
             actor=actor or user(),
@@ -193,17 +193,17 @@ class TrustLineageManager:
         return self.get_trust_score(agent_id)
 
     def _account(self, agent: str) -> Account:
-        with self._desk.reading() as store, read_settled_decisions(store):
-            return account_of(store, agent, TrustQuery(self.rules, self._desk.now_ns()))
+        with self._workspace.reading() as store, read_settled_decisions(store):
+            return account_of(store, agent, TrustQuery(self.rules, self._workspace.now_ns()))
 
     def _trust(self, agent: str) -> Trust:
-        now_ns = self._desk.now_ns()
-        with self._desk.reading() as store:
+        now_ns = self._workspace.now_ns()
+        with self._workspace.reading() as store:
             standing = read_standing(store, agent, TrustQuery(self.rules, now_ns))
         return trust_at(standing, now_ns, self.rules)
 
     def _unknown(self, agent: str) -> UnknownAgent:
-        with self._desk.reading() as store:
+        with self._workspace.reading() as store:
             return make_unknown_agent_error(agent, agents_in(store))
 
 

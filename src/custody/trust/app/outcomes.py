@@ -66,31 +66,37 @@ class OutcomeRequest:
     complexity: ChangeComplexity | None = None
 
 
-def record_outcome(desk: Workspace, told: OutcomeRequest, *, believes_claims: bool = False) -> TrustOutcomeReport:
+def record_outcome(workspace: Workspace, told: OutcomeRequest, *, believes_claims: bool = False) -> TrustOutcomeReport:
     """Record what became of a change, once: told again nothing changes, told otherwise it is corrected.
 
     Claims speak for an agent only where they are believed: a service has what its token holders send, and no other.
     """
-    subject = subject_of(desk.repository, told.change, told.landed_as)
-    by = count_author_lines(desk, additions_of(subject.files), subject.head) if desk.exists() else AuthorLines({})
-    return keep_outcome(desk, told, subject, by.with_claims if believes_claims else by)
+    subject = subject_of(workspace.repository, told.change, told.landed_as)
+    by = (
+        count_author_lines(workspace, additions_of(subject.files), subject.head)
+        if workspace.exists()
+        else AuthorLines({})
+    )
+    return keep_outcome(workspace, told, subject, by.with_claims if believes_claims else by)
 
 
-def keep_outcome(desk: Workspace, told: OutcomeRequest, subject: OutcomeSubject, by: AuthorLines) -> TrustOutcomeReport:
+def keep_outcome(
+    workspace: Workspace, told: OutcomeRequest, subject: OutcomeSubject, by: AuthorLines
+) -> TrustOutcomeReport:
     """The same for a change whose authors are known."""
     from custody.trust.app.duplicate_labels import check_pair, pair_named, record_pair_labels  # it loads much
 
     check_pair(told.outcome, told.duplicate_of)
-    rules = trust_rules(desk)
-    outcome = _ChangeOutcome(desk, rules, subject, by, told)
+    rules = trust_rules(workspace)
+    outcome = _ChangeOutcome(workspace, rules, subject, by, told)
     agents: list[AgentOutcome] = []
     labels: list[PairLabelReport] = []
-    if desk.exists() or told.duplicate_of is not None:
-        with desk.writing() as store:
+    if workspace.exists() or told.duplicate_of is not None:
+        with workspace.writing() as store:
             named = told.duplicate_of
-            other = None if named is None else pair_named(desk.repository, store, subject, named)
+            other = None if named is None else pair_named(workspace.repository, store, subject, named)
             agents = outcome.kept(store)
-            labels = record_pair_labels(desk, store, subject, told.outcome, other, outcome.actor)
+            labels = record_pair_labels(workspace, store, subject, told.outcome, other, outcome.actor)
     return TrustOutcomeReport(
         told=told.outcome,
         change=subject.change,
@@ -119,12 +125,12 @@ class _ChangeOutcome:
     """One change and what became of it."""
 
     def __init__(
-        self, desk: Workspace, rules: TrustRules, subject: OutcomeSubject, by: AuthorLines, told: OutcomeRequest
+        self, workspace: Workspace, rules: TrustRules, subject: OutcomeSubject, by: AuthorLines, told: OutcomeRequest
     ) -> None:
         self.actor = told.actor or user()
         self.lines = at_least("lines", told.lines, count_changed_lines(subject.files, rules))
         self._complexity = raise_complexity(told.complexity, complexity_of(self.lines, rules))
-        self._desk = desk
+        self._workspace = workspace
         self._rules = rules
         self._subject = subject
         self._told = told
@@ -151,7 +157,7 @@ class _ChangeOutcome:
             return _OutcomePlan("known", f"is {self._decision.value} already, in record {known.reviewed.record}")
         if known.reviewed is not None:
             self._check_correction(agent)
-            return _OutcomePlan("corrected", None, self._desk.token(), self._overriding(agent, known.reviewed))
+            return _OutcomePlan("corrected", None, self._workspace.token(), self._overriding(agent, known.reviewed))
         if known.landing is not None and self._told.outcome == "merged":
             # That a rule let it land is no review: else every landing would count at once.
             return _OutcomePlan(
@@ -207,11 +213,13 @@ class _ChangeOutcome:
             outcome=told.outcome,
             sessions=self.by.sessions.get(agent, ()),
         )
-        return decision_fields(self._desk, wanted)
+        return decision_fields(self._workspace, wanted)
 
     def _done(self, store: Store, agent: str, plan: _OutcomePlan) -> AgentOutcome:
-        recorded = None if plan.id is None else Log(self._desk, store, agent, self._rules).keep(plan.id, plan.fields)
-        asked = TrustQuery(self._rules, self._desk.now_ns()) if recorded is None else recorded.asked
+        recorded = (
+            None if plan.id is None else Log(self._workspace, store, agent, self._rules).keep(plan.id, plan.fields)
+        )
+        asked = TrustQuery(self._rules, self._workspace.now_ns()) if recorded is None else recorded.asked
         standing = read_standing(store, agent, asked) if recorded is None else recorded.standing
         return AgentOutcome(
             agent=agent,

@@ -127,9 +127,9 @@ SLIDERS: Mapping[str, Slider] = MappingProxyType(
 )
 
 
-def slider_values(desk: Workspace) -> dict[str, float]:
+def slider_values(workspace: Workspace) -> dict[str, float]:
     """The value of each slider by the rules in force."""
-    rules = trust_rules(desk)
+    rules = trust_rules(workspace)
     return {name: round(slider.read(rules), 6) for name, slider in SLIDERS.items()}
 
 

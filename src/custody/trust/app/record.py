@@ -52,18 +52,18 @@ class DecisionRequest:
     sessions: tuple[str, ...] = ()
 
 
-def record_commit(desk: Workspace, wanted: DecisionRequest) -> DecisionReceipt:
+def record_commit(workspace: Workspace, wanted: DecisionRequest) -> DecisionReceipt:
     """Record a decision about a commit of this repository, once.
 
     Size, complexity and areas are those of its diff; model and operator those of the sessions that wrote it, as far as
     attribution tells them.
     """
-    rules = trust_rules(desk)
+    rules = trust_rules(workspace)
     assert wanted.commit is not None, "the caller names a commit"
-    commit = desk.repository.resolve(wanted.commit)
-    files = changed_files(desk.repository, commit)
+    commit = workspace.repository.resolve(wanted.commit)
+    files = changed_files(workspace.repository, commit)
     lines = at_least("lines", wanted.lines, count_changed_lines(files, rules))
-    by = _written(desk, files, commit)
+    by = _written(workspace, files, commit)
     author = (by.with_claims if wanted.decision is DecisionType.REJECTED else by).author(wanted.agent)
     whole = replace(
         wanted,
@@ -76,23 +76,23 @@ def record_commit(desk: Workspace, wanted: DecisionRequest) -> DecisionReceipt:
         operator=author.operator,
         areas=areas_of(files, rules),
     )
-    return record(desk, whole, rules)
+    return record(workspace, whole, rules)
 
 
-def record(desk: Workspace, wanted: DecisionRequest, rules: TrustRules | None = None) -> DecisionReceipt:
+def record(workspace: Workspace, wanted: DecisionRequest, rules: TrustRules | None = None) -> DecisionReceipt:
     """Record a decision as it is said."""
-    fields = decision_fields(desk, wanted)
-    with desk.writing() as store:
-        return Log(desk, store, wanted.agent, rules).keep(wanted.id or desk.token(), fields)
+    fields = decision_fields(workspace, wanted)
+    with workspace.writing() as store:
+        return Log(workspace, store, wanted.agent, rules).keep(wanted.id or workspace.token(), fields)
 
 
-def decision_fields(desk: Workspace, wanted: DecisionRequest) -> dict[str, Json]:
+def decision_fields(workspace: Workspace, wanted: DecisionRequest) -> dict[str, Json]:
     """A decision as it is recorded; refused where it cannot be one."""
     check_number("the size of the change", wanted.lines)
     check_number("the time of the review", wanted.review_ms)
     if wanted.actor is not None and wanted.actor == wanted.agent and wanted.decision is not DecisionType.REJECTED:
         raise InputError(f"'{wanted.agent}' cannot decide about its own change", hint="name the person who decided")
-    if wanted.opened is not None and ns_from(wanted.opened) > desk.now_ns():
+    if wanted.opened is not None and ns_from(wanted.opened) > workspace.now_ns():
         raise InputError(f"the change was opened at '{wanted.opened}', which is yet to come", hint="give a past moment")
     return {
         "decision": wanted.decision.value,
@@ -113,24 +113,24 @@ def decision_fields(desk: Workspace, wanted: DecisionRequest) -> dict[str, Json]
 
 
 def override(
-    desk: Workspace, agent: str, target: str, decision: DecisionType, *, actor: str, reason: str
+    workspace: Workspace, agent: str, target: str, decision: DecisionType, *, actor: str, reason: str
 ) -> DecisionReceipt:
     """Record that an earlier decision was wrong: from now on ``decision`` counts in its place."""
     check_correction(agent, actor, reason)
-    with desk.writing() as store:
-        log = Log(desk, store, agent)
+    with workspace.writing() as store:
+        log = Log(workspace, store, agent)
         wrong = log.find(target)
         if log.stands(wrong) is decision:
             raise InputError(f"'{wrong.id}' is {decision.value} already", hint="there is nothing to override")
         fields: dict[str, Json] = {"decision": decision.value, "overrides": wrong.id, "actor": actor, "reason": reason}
-        return log.keep(desk.token(), fields)
+        return log.keep(workspace.token(), fields)
 
 
-def revert(desk: Workspace, agent: str, target: str, *, actor: str, reason: str) -> DecisionReceipt:
+def revert(workspace: Workspace, agent: str, target: str, *, actor: str, reason: str) -> DecisionReceipt:
     """Record that a change which had landed was taken back: a rejection with everything that was at stake."""
     check_correction(agent, actor, reason)
-    with desk.writing() as store:
-        log = Log(desk, store, agent)
+    with workspace.writing() as store:
+        log = Log(workspace, store, agent)
         landed = log.find(target)
         if log.stands(landed) is DecisionType.REJECTED:
             raise InputError(f"'{landed.id}' was rejected: it never landed", hint="there is nothing to take back")
@@ -148,24 +148,24 @@ def revert(desk: Workspace, agent: str, target: str, *, actor: str, reason: str)
 
 
 def recover(
-    desk: Workspace, agent: str, *, boost: float | None, actor: str, reason: str, rules: TrustRules | None = None
+    workspace: Workspace, agent: str, *, boost: float | None, actor: str, reason: str, rules: TrustRules | None = None
 ) -> DecisionReceipt:
     """Lift the score of an agent that has a record, by at most the recovery rate."""
     check_correction(agent, actor, reason)
-    with desk.writing() as store:
-        log = Log(desk, store, agent, rules)
+    with workspace.writing() as store:
+        log = Log(workspace, store, agent, rules)
         amount = log.rules.recovery_rate if boost is None else boost
         if not amount > 0 or amount > 1:
             raise InputError(f"a recovery of {amount} adds nothing", hint="give a number above 0 and at most 1")
-        standing = read_standing(store, agent, TrustQuery(log.rules, desk.now_ns()))
+        standing = read_standing(store, agent, TrustQuery(log.rules, workspace.now_ns()))
         if not standing.samples:
             raise make_unknown_agent_error(agent, agents_in(store))
-        entry = RecoveryEntry("", desk.now_ns(), RecordRef(PENDING, Seq(0)), amount, actor, reason)
+        entry = RecoveryEntry("", workspace.now_ns(), RecordRef(PENDING, Seq(0)), amount, actor, reason)
         against = against_recovery(log.agent, entry, standing, log.rules)
         if against is not None:
             raise InputError(f"'{agent}' cannot recover: {against}", hint="wait, or let its work speak for it")
         fields: dict[str, Json] = {"decision": "recovered", "boost": amount, "actor": actor, "reason": reason}
-        return log.keep(desk.token(), fields)
+        return log.keep(workspace.token(), fields)
 
 
 def changed_files(repository: Repository, commit: CommitSha) -> tuple[FileDiff, ...]:
@@ -230,11 +230,11 @@ def check_correction(agent: str, actor: str, reason: str) -> None:
         raise InputError(f"'{agent}' cannot correct its own record", hint="name the person who decided")
 
 
-def _written(desk: Workspace, files: Sequence[FileDiff], commit: CommitSha) -> AuthorLines:
+def _written(workspace: Workspace, files: Sequence[FileDiff], commit: CommitSha) -> AuthorLines:
     """Who wrote a commit; nobody known where nothing was captured, or it cannot be told now."""
-    if not desk.exists():
+    if not workspace.exists():
         return AuthorLines({})
     try:
-        return count_author_lines(desk, additions_of(files), commit)
+        return count_author_lines(workspace, additions_of(files), commit)
     except WorldError:
         return AuthorLines({})  # what was decided is recorded all the same, without what it would have told beside it

@@ -90,16 +90,16 @@ class Reverts:
     base: CommitSha | None = None
 
 
-def found_reverts(desk: Workspace, typed: str | None, rules: TrustRules) -> Reverts:
+def found_reverts(workspace: Workspace, typed: str | None, rules: TrustRules) -> Reverts:
     """The reverts among ``BASE..HEAD``, or among everything that a commit descends from; without a name, HEAD."""
-    repository = desk.repository
+    repository = workspace.repository
     base, tip = _ends(repository, typed)
     if tip is None:
         return Reverts(RevertHistory({}, frozenset()))
-    history = history_of(repository, tip, base, desk.progress)
+    history = history_of(repository, tip, base, workspace.progress)
     claimed = list(_claimed(repository, history))
-    judged = _judged(desk, history, claimed, rules)
-    silent = _judged(desk, history, list(_silent(desk, history, judged, rules)), rules)
+    judged = _judged(workspace, history, claimed, rules)
+    silent = _judged(workspace, history, list(_silent(workspace, history, judged, rules)), rules)
     every = sorted(
         _once([*judged, *silent]), key=lambda revert: (-history.commits[revert.by].place, revert.said or "", revert.by)
     )
@@ -215,14 +215,14 @@ def _about(history: RevertHistory, named_target: _NamedTarget, target: CommitSha
 # --- what git shows ---------------------------------------------------------------------------------------------------
 
 
-def _judged(desk: Workspace, history: RevertHistory, claimed: Sequence[Revert], rules: TrustRules) -> list[Revert]:
+def _judged(workspace: Workspace, history: RevertHistory, claimed: Sequence[Revert], rules: TrustRules) -> list[Revert]:
     """The same with what each really took back."""
     pairs: dict[int, RevertPair] = {}
     for place, revert in enumerate(claimed):
         by_parents = history.commits[revert.by].parents
         if revert.target is not None and revert.state is RevertState.GONE and by_parents:
             pairs[place] = RevertPair(revert.target, revert.parent, revert.by, by_parents[0])
-    undone = dict(zip(pairs, undone_by(desk.repository, list(pairs.values()), desk.progress), strict=True))
+    undone = dict(zip(pairs, undone_by(workspace.repository, list(pairs.values()), workspace.progress), strict=True))
     return [_state(revert, undone[place], rules) if place in undone else revert for place, revert in enumerate(claimed)]
 
 
@@ -233,16 +233,18 @@ def _state(revert: Revert, undone: Undone, rules: TrustRules) -> Revert:
     return replace(revert, undone=undone, state=state)
 
 
-def _silent(desk: Workspace, history: RevertHistory, told: Sequence[Revert], rules: TrustRules) -> Iterator[Revert]:
+def _silent(
+    workspace: Workspace, history: RevertHistory, told: Sequence[Revert], rules: TrustRules
+) -> Iterator[Revert]:
     """Commits whose diff is an earlier one's backwards, of those that do not say so themselves."""
     shown = {revert.by for revert in told if revert.state in (RevertState.WHOLE, RevertState.PARTIAL)}
     asked = history.asked - shown
     first = max((history.commits[sha].place for sha in asked), default=-1)
     near = [past for past in history.commits.values() if past.place <= first + rules.revert_window_commits]
     plain = [past.id for past in reversed(near) if len(past.parents) == 1 and past.id not in history.cuts]
-    pairs = list(silent_reverts(desk.repository, plain, asked, rules, desk.progress))
+    pairs = list(silent_reverts(workspace.repository, plain, asked, rules, workspace.progress))
     wanted = {Ancestry(target, by) for by, target in pairs}
-    older = desk.repository.ancestries(wanted) if wanted else frozenset()
+    older = workspace.repository.ancestries(wanted) if wanted else frozenset()
     for by, target in pairs:
         if Ancestry(target, by) in older and _is_near(history.commits[target], history.commits[by], rules):
             parent = history.commits[target].parents[0]

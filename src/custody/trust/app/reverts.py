@@ -21,15 +21,15 @@ SUBJECT_SIGNS_MAX = 200
 
 
 def trust_reverts(
-    desk: Workspace, typed: str | None = None, *, record: bool = False, actor: str | None = None
+    workspace: Workspace, typed: str | None = None, *, record: bool = False, actor: str | None = None
 ) -> TrustRevertsReport:
     """The reverts among ``BASE..HEAD``, or among all that a commit descends from; without a name, HEAD.
 
     With ``record`` each that counts, and takes back lines of an agent, is recorded as a change that was reverted; one
     that is recorded already is not recorded again.
     """
-    reverts = found_reverts(desk, typed, trust_rules(desk))
-    outcomes = _recorded(desk, reverts, actor or user()) if record and desk.exists() else {}
+    reverts = found_reverts(workspace, typed, trust_rules(workspace))
+    outcomes = _recorded(workspace, reverts, actor or user()) if record and workspace.exists() else {}
     states = Counter(revert.state.value for revert in reverts.found)
     made = [outcome for agent_outcomes in outcomes.values() for outcome in agent_outcomes if outcome.taken is not None]
     return TrustRevertsReport(
@@ -43,30 +43,30 @@ def trust_reverts(
     )
 
 
-def _recorded(desk: Workspace, reverts: Reverts, actor: str) -> Mapping[CommitSha | None, Sequence[AgentOutcome]]:
+def _recorded(workspace: Workspace, reverts: Reverts, actor: str) -> Mapping[CommitSha | None, Sequence[AgentOutcome]]:
     """What the reverts that count mean for the agents whose lines they take back, by the commit taken back."""
     counting = {
         revert.target: revert
         for revert in reverts.found
         if revert.state is RevertState.WHOLE and revert.target is not None
     }
-    subjects = [commit_subject(desk.repository, target, base=revert.parent) for target, revert in counting.items()]
+    subjects = [commit_subject(workspace.repository, target, base=revert.parent) for target, revert in counting.items()]
     outcomes: dict[CommitSha | None, Sequence[AgentOutcome]] = {}
-    for revert, subject, by in zip(counting.values(), subjects, _written(desk, subjects), strict=True):
+    for revert, subject, by in zip(counting.values(), subjects, _written(workspace, subjects), strict=True):
         subject_line = reverts.history.commits[revert.by].subject[:SUBJECT_SIGNS_MAX]
         reason = f"taken back by {revert.by[:SHORT_DIGITS]}: {subject_line}"
         wanted = OutcomeRequest(change=subject.change, outcome="reverted", actor=actor, reason=reason)
-        outcomes[revert.target] = keep_outcome(desk, wanted, subject, by).agents
+        outcomes[revert.target] = keep_outcome(workspace, wanted, subject, by).agents
     return outcomes
 
 
-def _written(desk: Workspace, subjects: Sequence[OutcomeSubject]) -> Iterator[AuthorLines]:
+def _written(workspace: Workspace, subjects: Sequence[OutcomeSubject]) -> Iterator[AuthorLines]:
     """Who wrote each of the changes, found out before anything is recorded."""
-    desk.progress.start("finding authors", len(subjects))
+    workspace.progress.start("finding authors", len(subjects))
     found = []
-    for by in written_each(desk, ((additions_of(subject.files), subject.head) for subject in subjects)):
+    for by in written_each(workspace, ((additions_of(subject.files), subject.head) for subject in subjects)):
         found.append(by)
-        desk.progress.step(1)
+        workspace.progress.step(1)
     return iter(found)
 
 

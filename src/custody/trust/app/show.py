@@ -19,10 +19,10 @@ from custody.trust.wire.report import (
 from custody.workspace.workspace import Workspace
 
 
-def trust_list(desk: Workspace) -> TrustListReport:
+def trust_list(workspace: Workspace) -> TrustListReport:
     """Every agent about which anything was decided."""
-    asked = make_trust_query(desk)
-    with desk.reading() as store:
+    asked = make_trust_query(workspace)
+    with workspace.reading() as store:
         with read_settled_decisions(store):
             agents = agents_in(store)
         lines = [trust_line(agent, read_standing(store, agent, asked), asked) for agent in agents]
@@ -31,10 +31,10 @@ def trust_list(desk: Workspace) -> TrustListReport:
     )
 
 
-def trust_show(desk: Workspace, agent: str, *, limit: int) -> TrustShowReport:
+def trust_show(workspace: Workspace, agent: str, *, limit: int) -> TrustShowReport:
     """One agent with the newest decisions about it."""
-    asked = make_trust_query(desk)
-    account = known_account(desk, agent, asked)
+    asked = make_trust_query(workspace)
+    account = known_account(workspace, agent, asked)
     newest = account.steps[::-1][:limit]
     return TrustShowReport(
         at=text_from(asked.now_ns),
@@ -46,11 +46,11 @@ def trust_show(desk: Workspace, agent: str, *, limit: int) -> TrustShowReport:
     )
 
 
-def trust_why(desk: Workspace, agent: str, *, at: str | None = None) -> TrustWhyReport:
+def trust_why(workspace: Workspace, agent: str, *, at: str | None = None) -> TrustWhyReport:
     """How an agent came to its score, now or at a past moment."""
-    asked = make_trust_query(desk, at)
-    account = known_account(desk, agent, asked)
-    with desk.reading() as store, read_settled_decisions(store):
+    asked = make_trust_query(workspace, at)
+    account = known_account(workspace, agent, asked)
+    with workspace.reading() as store, read_settled_decisions(store):
         estimator = make_chance_estimator(store, asked)
     since_ns = account.standing.since_ns
     return TrustWhyReport(

@@ -49,17 +49,18 @@ class SimulationInput:
 
 
 def trust_simulate(
-    desk: Workspace, *, policy: str | None, since: str, source: SimulationSource = "auto"
+    workspace: Workspace, *, policy: str | None, since: str, source: SimulationSource = "auto"
 ) -> TrustSimulateReport:
     """What the rules in force, and a policy beside them, would have let land since a moment, and what became of it."""
-    rules = {IN_FORCE: trust_rules(desk)}
+    rules = {IN_FORCE: trust_rules(workspace)}
     if policy is not None:
-        rules[policy] = trust_rules(desk, policy=policy)
-    now_ns = desk.now_ns()
+        rules[policy] = trust_rules(workspace, policy=policy)
+    now_ns = workspace.now_ns()
     since_ns = moment_before(since, now_ns)
-    gathered = gather(desk, rules[IN_FORCE], since_ns, now_ns, source)
+    gathered = gather(workspace, rules[IN_FORCE], since_ns, now_ns, source)
     simulated = {
-        name: _simulated(desk, name, gathered.pasts, policy_rules, since_ns) for name, policy_rules in rules.items()
+        name: _simulated(workspace, name, gathered.pasts, policy_rules, since_ns)
+        for name, policy_rules in rules.items()
     }
     return report_simulation(simulated, gathered, since_ns, now_ns)
 
@@ -100,16 +101,20 @@ def moment_before(text: str, now_ns: int) -> int:
     return moment
 
 
-def gather(desk: Workspace, rules: TrustRules, since_ns: int, now_ns: int, source: SimulationSource) -> SimulationInput:
+def gather(
+    workspace: Workspace, rules: TrustRules, since_ns: int, now_ns: int, source: SimulationSource
+) -> SimulationInput:
     """Records, and git history until the first of them; where records reach back far enough, records alone."""
     records: list[PastDecision] = []
     if source != "git":
-        with desk.reading() as store, read_settled_decisions(store):
+        with workspace.reading() as store, read_settled_decisions(store):
             records = list_counted_decisions(store, rules, now_ns)
-        records = list(_add_touched_paths(desk, records, rules, since_ns))
+        records = list(_add_touched_paths(workspace, records, rules, since_ns))
     first_ns = min((past.opened_ns for past in records), default=now_ns)
-    wants_git = source == "git" or (source == "auto" and first_ns > since_ns and not isinstance(desk, FolderWorkspace))
-    before = history(desk, rules, since_ns, first_ns) if wants_git else CommitDecisions(())
+    wants_git = source == "git" or (
+        source == "auto" and first_ns > since_ns and not isinstance(workspace, FolderWorkspace)
+    )
+    before = history(workspace, rules, since_ns, first_ns) if wants_git else CommitDecisions(())
     pasts = (*before.pasts, *records)
     if not any(past.is_change and past.opened_ns >= since_ns for past in pasts):
         raise InputError(
@@ -120,22 +125,22 @@ def gather(desk: Workspace, rules: TrustRules, since_ns: int, now_ns: int, sourc
 
 
 def _add_touched_paths(
-    desk: Workspace, pasts: Sequence[PastDecision], rules: TrustRules, since_ns: int
+    workspace: Workspace, pasts: Sequence[PastDecision], rules: TrustRules, since_ns: int
 ) -> Iterator[PastDecision]:
     """The same, those of the period with what their commits touch, where the commits are here."""
     wanted = {str(sha) for past in pasts if past.is_change and past.opened_ns >= since_ns for sha in _commits(past)}
-    if isinstance(desk, FolderWorkspace) or desk.home is None or not wanted:
+    if isinstance(workspace, FolderWorkspace) or workspace.home is None or not wanted:
         yield from pasts
         return
-    repository = desk.repository
+    repository = workspace.repository
     names = sorted(wanted)
     here = [sha for sha, found in zip(names, repository.look_up(names), strict=True) if not isinstance(found, NoObject)]
-    desk.progress.start("reading commits", len(here))
+    workspace.progress.start("reading commits", len(here))
     seen: dict[str, PastDecision] = {}
     by_commit = {str(sha): past for past in pasts if past.is_change for sha in _commits(past)}
     with repository.diffs([Comparison(CommitSha(sha)) for sha in here], renames=True) as diffs:
         for diff in diffs:
-            desk.progress.step(1)
+            workspace.progress.step(1)
             past = by_commit[diff.commit]
             entry = past.entry
             assert isinstance(entry, DecisionEntry), "only decisions are about commits"
@@ -156,10 +161,10 @@ def _commits(past: PastDecision) -> Iterator[CommitSha]:
 
 
 def _simulated(
-    desk: Workspace, name: str, pasts: Sequence[PastDecision], rules: TrustRules, since_ns: int
+    workspace: Workspace, name: str, pasts: Sequence[PastDecision], rules: TrustRules, since_ns: int
 ) -> SimulationResult:
-    desk.progress.start(f"replaying {name}", len(pasts))
-    return simulate(pasts, rules, since_ns, desk.progress.step)
+    workspace.progress.start(f"replaying {name}", len(pasts))
+    return simulate(pasts, rules, since_ns, workspace.progress.step)
 
 
 def _policy(name: str, simulated: SimulationResult) -> SimulatedPolicy:

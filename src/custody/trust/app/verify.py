@@ -25,10 +25,10 @@ KIND = "decision"
 DIFFERS = "TRUST-DIFFERS"
 
 
-def trust_verify(desk: Workspace) -> TrustVerifyReport:
+def trust_verify(workspace: Workspace) -> TrustVerifyReport:
     """Check every chain that can hold a decision, then replay all decisions from the records themselves."""
-    checked = verify(desk)
-    recorded, differing = _replayed(desk, make_trust_query(desk))
+    checked = verify(workspace)
+    recorded, differing = _replayed(workspace, make_trust_query(workspace))
     findings = [*checked.findings, *differing]
     return TrustVerifyReport(
         outcome="found" if findings else "fine",
@@ -40,10 +40,10 @@ def trust_verify(desk: Workspace) -> TrustVerifyReport:
     )
 
 
-def _replayed(desk: Workspace, asked: TrustQuery) -> tuple[dict[AgentName, list[Entry]], list[IntegrityFinding]]:
+def _replayed(workspace: Workspace, asked: TrustQuery) -> tuple[dict[AgentName, list[Entry]], list[IntegrityFinding]]:
     """What the records say about each agent, and where the index says otherwise."""
     try:
-        with desk.reading() as store, read_settled_decisions(store):
+        with workspace.reading() as store, read_settled_decisions(store):
             recorded = _recorded(store)
             return recorded, list(_differing(store, recorded, asked))
     except DamagedStoreError:

@@ -8,7 +8,7 @@ import click
 
 from custody.core.errors import InputError
 from custody.terminal.frame import answer, json_option, open_workspace
-from custody.trust.app.folder import folder_desk
+from custody.trust.app.folder import folder_workspace
 from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
 from custody.trust.app.record import DecisionRequest, override, record_commit, revert
 from custody.trust.app.vocabulary import complexity_named, parse_decision_word
@@ -97,21 +97,21 @@ def record(  # noqa: PLR0913 - one argument for each option
             lines=lines,
             complexity=weight,
         )
-        report = record_outcome(repository_desk(ctx), told)
+        report = record_outcome(repository_workspace(ctx), told)
         return answer(report, "\n".join(_render_outcome(report)), as_json=as_json)
     if landed_as is not None or duplicate_of is not None:
         raise InputError("--landed-as and --duplicate-of belong to an outcome", hint="give --outcome as well")
     agent, decision, commit = _decision(ctx, words)
     _check_one_target(commit, overrides, reverts)
-    desk = open_trust_workspace(ctx)
+    workspace = open_trust_workspace(ctx)
     if overrides is not None:
         by, said = _require_correction(actor, reason)
-        done = override(desk, agent, overrides, parse_decision_word(decision), actor=by, reason=said)
+        done = override(workspace, agent, overrides, parse_decision_word(decision), actor=by, reason=said)
     elif reverts is not None:
         if decision != "rejected":
             raise InputError(f"what was taken back is 'rejected', not '{decision}'", hint="say rejected --reverts ID")
         by, said = _require_correction(actor, reason)
-        done = revert(desk, agent, reverts, actor=by, reason=said)
+        done = revert(workspace, agent, reverts, actor=by, reason=said)
     else:
         wanted = DecisionRequest(
             agent=agent,
@@ -124,7 +124,7 @@ def record(  # noqa: PLR0913 - one argument for each option
             reason=reason,
             opened=opened,
         )
-        done = record_commit(desk, wanted)
+        done = record_commit(workspace, wanted)
     made = done.report()
     return answer(made, "\n".join(render_record(made)), as_json=as_json)
 
@@ -135,10 +135,10 @@ def open_trust_workspace(ctx: click.Context) -> Workspace:
     if storage is None:
         return open_workspace(ctx)
     folder, _ = ctx.obj
-    return folder_desk(Path(folder) / storage)
+    return folder_workspace(Path(folder) / storage)
 
 
-def repository_desk(ctx: click.Context) -> Workspace:
+def repository_workspace(ctx: click.Context) -> Workspace:
     """The repository; a folder of the library's has no changes."""
     if ctx.meta.get(STORED) is not None:
         raise InputError("a change is one of a repository, not of a folder", hint="leave --storage out")

@@ -7,7 +7,7 @@ import click
 
 from custody.terminal.frame import answer, json_option
 from custody.trust.app.reverts import trust_reverts
-from custody.trust.cli.record import render_agent_outcome, repository_desk
+from custody.trust.cli.record import render_agent_outcome, repository_workspace
 from custody.trust.cli.vocabulary import SHORT_DIGITS
 from custody.trust.wire.report import RevertReport, TrustRevertsReport
 
@@ -51,7 +51,7 @@ def reverts(ctx: click.Context, history: str | None, *, record: bool, actor: str
       custody trust reverts v1.0..HEAD --record
       custody trust reverts --json | jq '.found[] | select(.state == "untrue")'
     """
-    report = trust_reverts(repository_desk(ctx), history, record=record, actor=actor)
+    report = trust_reverts(repository_workspace(ctx), history, record=record, actor=actor)
     return answer(report, "\n".join(_render_reverts(report)), as_json=as_json)
 
 

@@ -8,7 +8,7 @@ import click
 
 from custody.core.errors import InputError
 from custody.terminal.frame import answer, json_option, open_workspace
-from custody.trust.app.folder import folder_desk
+from custody.trust.app.folder import folder_workspace
 from custody.trust.app.simulate import trust_simulate
 from custody.trust.wire.chance import MergeShare, SimulatedExample, SimulatedPolicy, TrustSimulateReport
 
@@ -55,9 +55,9 @@ def command(
     if storage is not None and source == "git":
         raise InputError("a folder has no git history", hint="leave --storage out, or say --source records")
     folder = Path(ctx.obj[0])
-    desk = open_workspace(ctx) if storage is None else folder_desk(folder / storage)
+    workspace = open_workspace(ctx) if storage is None else folder_workspace(folder / storage)
     path = None if policy is None else str(folder / policy)
-    report = trust_simulate(desk, policy=path, since=since, source=source)
+    report = trust_simulate(workspace, policy=path, since=since, source=source)
     return answer(report, "\n".join(_render_simulation(report)), as_json=as_json)
 
 

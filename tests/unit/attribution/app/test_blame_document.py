@@ -52,7 +52,7 @@ class World:
         more = {name.encode().replace(b"__", b"/"): content for name, content in others.items()}
         self.first, self.second = a_history(self.built, {path: OLD, **more}, {path: NEW, **more})
         self.built.checkout()
-        self.desk = Workspace(folder, now_ns=lambda: (SECOND_AT + 3600) * NS)
+        self.workspace = Workspace(folder, now_ns=lambda: (SECOND_AT + 3600) * NS)
 
     def traces(self, *traces: dict[str, Any]) -> "World":
         written(self.built.path / ".agent-trace" / "traces.jsonl", *traces)
@@ -63,8 +63,8 @@ class World:
         return self
 
     def findings(self, commit: CommitSha | None = None, *lines: Lines) -> list[AttributionFinding]:
-        with reading_with_traces(self.desk) as store:
-            return document_findings(self.desk, store, commit, self.path, lines)
+        with reading_with_traces(self.workspace) as store:
+            return document_findings(self.workspace, store, commit, self.path, lines)
 
     def answers(self, commit: CommitSha | None = None, *lines: Lines) -> list[tuple[str, object]]:
         """Lines and what is said of them: trace and tier, or the reason."""
@@ -205,7 +205,7 @@ def test_neighbours_with_one_trace_and_tier_are_merged(world: World) -> None:
 def test_a_trace_that_is_proposed_three_times_is_one_candidate(world: World) -> None:
     world.traces(trace_of(world, a_range(2, 4))).links(a_link(world.second, TRACE))
     segment = world.findings(world.second)[1].segment
-    with reading_with_traces(world.desk) as store:
+    with reading_with_traces(world.workspace) as store:
         (proposal,) = Proposals(store, AttributeRules(profile="document")).of(segment)
     assert proposal.links and proposal.revision == world.first
 
@@ -284,9 +284,9 @@ def test_a_file_that_git_does_not_know_is_uncommitted_as_a_whole(world: World) -
 def test_before_the_first_commit_everything_is_uncommitted(tmp_path: Path) -> None:
     built = a_repository(tmp_path / "repository")
     (built.path / "a.py").write_bytes(b"a\n")
-    desk = Workspace(built.path)
-    with reading_with_traces(desk) as store:
-        (finding,) = document_findings(desk, store, None, RepoPath(b"a.py"))
+    workspace = Workspace(built.path)
+    with reading_with_traces(workspace) as store:
+        (finding,) = document_findings(workspace, store, None, RepoPath(b"a.py"))
     assert (finding.segment.commit, finding.segment.parent) == (None, None)
 
 

@@ -495,7 +495,7 @@ def test_unrelated_evidence_changes_nothing_but_how_much_was_searched(scene: Sce
     before = answers(scene)
     scene.edited("other.py", None, text("something_entirely = different()"), at=15)
     assert answers(scene) == before
-    with scene.desk.writing() as store:
+    with scene.workspace.writing() as store:
         store.db.run("DELETE FROM lineage_version")
     assert answers(scene) == before
 
@@ -516,7 +516,7 @@ def test_late_evidence_is_used_where_only_words_agree_and_beyond_the_old_horizon
     other_words = OLD.replace("source", "origin").replace("_module", "_package").replace("(price)", "(price, now)")
     scene.edited("app.py", None, other_words, at=-864_010)
     kept = scene.marks("app.py", base)
-    with scene.desk.writing() as store:
+    with scene.workspace.writing() as store:
         store.db.run("DELETE FROM lineage_version")
     assert kept == scene.marks("app.py", base) != "..."
 
@@ -581,7 +581,7 @@ def test_a_store_that_cannot_be_written_answers_the_same(
 ) -> None:
     told(scene)
     if lived == "drained":
-        with scene.desk.writing():
+        with scene.workspace.writing():
             pass
     elif lived == "replayed":
         scene.marks()
@@ -620,14 +620,14 @@ def test_what_was_erased_supports_nothing_and_nothing_takes_its_place(scene: Sce
     scene.edited("app.py", long + ADDED, long + ADDED + SECOND, at=20, head=base)
     scene.committed(base, at=30, app__py=long + ADDED + SECOND)
     assert scene.marks() == "." * 200 + "AAA"
-    erase(scene.desk, [digest_of((long + ADDED).encode()).hex()], who="ana", why="a secret")
+    erase(scene.workspace, [digest_of((long + ADDED).encode()).hex()], who="ana", why="a secret")
     assert scene.marks() == "." * 203
 
 
 def test_an_erased_record_supports_nothing(scene: Scene) -> None:
     told(scene)
     assert scene.marks() == MARKED
-    erase(scene.desk, ["1"], who="ana", why="a secret")
+    erase(scene.workspace, ["1"], who="ana", why="a secret")
     assert scene.marks() == "....."
     (none,) = scene.said()
     assert (none.kind, none.tier, none.trace_id) == ("none", None, None)
@@ -637,7 +637,7 @@ def test_erasing_one_file_leaves_the_answer_about_another(scene: Scene) -> None:
     told(scene)
     scene.edited("other.py", None, text("something_entirely = different()"), at=15, id="other")
     assert scene.marks() == MARKED
-    erase(scene.desk, ["2"], who="ana", why="a secret")
+    erase(scene.workspace, ["2"], who="ana", why="a secret")
     assert scene.marks() == MARKED
 
 
@@ -706,7 +706,7 @@ def test_a_folder_inside_the_repository_names_files_from_there(scene: Scene) -> 
     base = scene.commit_of({b"src/app.py": OLD.encode()}, at=-100)
     scene.edited("src/app.py", OLD, NEW, at=10, head=base)
     scene.commit_of({b"src/app.py": NEW.encode()}, base, at=20)
-    report = blame(Workspace(scene.built.path / "src", now_ns=scene.desk.now_ns), "app.py").report
+    report = blame(Workspace(scene.built.path / "src", now_ns=scene.workspace.now_ns), "app.py").report
     assert (report.path, [one.kind for one in report.attributions]) == ("src/app.py", ["none", "agent"])
 
 

@@ -93,7 +93,7 @@ def test_unrelated_records_never_change_an_answer(
     scene.edited("other.py", None, text(*others), at=3, id="o1").edited("app.py.orig", None, text(*others), id="o2")
     scene.saw(an_event("prompt", at=moment(4), session="another", id="o3"))
     assert answers(scene) == before
-    with scene.desk.writing() as store:
+    with scene.workspace.writing() as store:
         store.db.run("DELETE FROM lineage_version")
     assert answers(scene) == before
 
@@ -119,7 +119,7 @@ def test_erasing_a_record_never_makes_more_of_any_line(folder: Path, life: list[
     scene = lived(folder, life, kept=kept)
     before, events = scene.marks(), events_of(life)
     assume(events)
-    erase(scene.desk, [str(which % len(events) + 1)], who="ana", why="a secret")
+    erase(scene.workspace, [str(which % len(events) + 1)], who="ana", why="a secret")
     after = scene.marks()
     # A line that says little follows its neighbours: with the record goes what showed that it is not theirs.
     telling = [place for place, line in enumerate(life[-1].after) if signs_of(line)]
@@ -163,6 +163,6 @@ def test_asked_again_from_what_was_kept_or_anew_the_answer_is_the_same(folder: P
     scene = lived(folder, life, kept=True)
     first = encode_report(scene.report())
     assert encode_report(scene.report()) == first
-    with scene.desk.writing() as store:
+    with scene.workspace.writing() as store:
         store.db.run("DELETE FROM lineage_version")
     assert encode_report(scene.report()) == first

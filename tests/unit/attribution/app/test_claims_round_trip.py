@@ -42,18 +42,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_folder(here: Scene, there: Scene, place: Path) -> None:
-    export_gitai(here.desk, place / "notes")
-    import_gitai(there.desk, place / "notes")
+    export_gitai(here.workspace, place / "notes")
+    import_gitai(there.workspace, place / "notes")
 
 
 def by_notes(here: Scene, there: Scene, place: Path) -> None:
-    if export_gitai_notes(here.desk, "refs/notes/custody").commits:
-        import_gitai(there.desk, here.built.path, "refs/notes/custody")
+    if export_gitai_notes(here.workspace, "refs/notes/custody").commits:
+        import_gitai(there.workspace, here.built.path, "refs/notes/custody")
 
 
 def by_traces(here: Scene, there: Scene, place: Path) -> None:
-    export_agent_trace(here.desk, place / "traces.jsonl")
-    import_traces(there.desk, place / "traces.jsonl")
+    export_agent_trace(here.workspace, place / "traces.jsonl")
+    import_traces(there.workspace, place / "traces.jsonl")
 
 
 TRAVELS: tuple[Travel, ...] = (by_folder, by_notes, by_traces)
@@ -120,7 +120,7 @@ def differing(here: Scene, there: Scene, path: str, commit: str | None) -> list[
     A line that says little may go with its neighbours at home although git carries it from an older commit; notes are
     found through git, so elsewhere it may be that commit's.
     """
-    blamed = blame(here.desk, path, revision=commit)
+    blamed = blame(here.workspace, path, revision=commit)
     lines = zip(blamed.texts, told(blamed.report), told(there.report(path, commit)), strict=True)
     return [line for line, one, other in lines if one != other and signs_of(line)]
 
@@ -130,7 +130,7 @@ def claimed(scene: Scene, place: Path, notes: dict[CommitSha, dict[str, dict[Not
     place.mkdir()
     for commit, files in notes.items():
         (place / commit).write_bytes(print_note(commit, files))
-    import_gitai(scene.desk, place)
+    import_gitai(scene.workspace, place)
 
 
 DAYS = 24 * 3600
@@ -196,13 +196,13 @@ def test_going_out_twice_writes_the_same(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "here")
     scene.edited("app.py", None, text("one = make_one()", "two = make_two()"), at=1)
     scene.committed(at=5, app__py=text("one = make_one()", "two = make_two()"))
-    export_gitai(scene.desk, tmp_path / "first")
-    export_gitai(scene.desk, tmp_path / "second")
+    export_gitai(scene.workspace, tmp_path / "first")
+    export_gitai(scene.workspace, tmp_path / "second")
     first, second = ({p.name: p.read_bytes() for p in (tmp_path / n).iterdir()} for n in ("first", "second"))
     assert first == second and len(first) == 1
-    assert export_gitai_notes(scene.desk, "refs/notes/custody").commits == 1
+    assert export_gitai_notes(scene.workspace, "refs/notes/custody").commits == 1
     tip = scene.built.git("rev-parse", "refs/notes/custody")
-    again = export_gitai_notes(scene.desk, "refs/notes/custody")
+    again = export_gitai_notes(scene.workspace, "refs/notes/custody")
     assert (again.commits, again.unchanged) == (0, 1)
     assert scene.built.git("rev-parse", "refs/notes/custody") == tip
 
@@ -214,7 +214,7 @@ def test_a_note_of_another_stays_and_git_reads_ours(tmp_path: Path) -> None:
     scene.edited("app.py", text("one = make_one()"), text("one = make_one()", "two = make_two()"), at=11)
     second = scene.committed(first, at=15, app__py=text("one = make_one()", "two = make_two()"))
     scene.built.git("notes", "--ref", "refs/notes/ai", "add", "-m", "somebody's own words", first)
-    report = export_gitai_notes(scene.desk, "refs/notes/ai")
+    report = export_gitai_notes(scene.workspace, "refs/notes/ai")
     assert (report.commits, report.kept, report.kept_on) == (1, 1, [first])
     shown = [scene.built.git("notes", "--ref", "refs/notes/ai", "show", commit) for commit in (first, second)]
     assert shown[0] == b"somebody's own words\n" and b"authorship/3.0.0" in shown[1]
@@ -228,7 +228,7 @@ def test_a_note_that_somebody_added_to_stays_and_is_named(tmp_path: Path) -> Non
     scene.edited("app.py", None, text("one = make_one()"), at=1)
     commit = scene.committed(at=5, app__py=text("one = make_one()", "two = make_two()"))
     ref = "refs/notes/ai"
-    assert export_gitai_notes(scene.desk, ref).commits == 1
+    assert export_gitai_notes(scene.workspace, ref).commits == 1
     ours = scene.built.git("notes", "--ref", ref, "show", commit).decode()
     both = ours.replace("\n---\n", "\n  h_31dce776f88375 2\n---\n", 1)
     assert both != ours
@@ -249,14 +249,14 @@ def test_no_hook_of_the_repository_runs_when_notes_are_written(tmp_path: Path) -
     scene.built.git("update-ref", "refs/notes/by-hand", "HEAD")
     assert (tmp_path / "ran").exists(), "the trap works"
     (tmp_path / "ran").unlink()
-    assert export_gitai_notes(scene.desk, "refs/notes/custody").commits == 1
+    assert export_gitai_notes(scene.workspace, "refs/notes/custody").commits == 1
     assert not (tmp_path / "ran").exists()
 
 
 def test_what_no_commit_holds_is_in_no_note(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "here", a_repository(tmp_path / "here"))
     scene.edited("app.py", None, text("one = make_one()"), at=1).wrote("app.py", text("one = make_one()"))
-    assert export_gitai(scene.desk, tmp_path / "notes").commits == 0
+    assert export_gitai(scene.workspace, tmp_path / "notes").commits == 0
 
 
 def test_what_git_cannot_read_is_left_out_and_said(tmp_path: Path) -> None:
@@ -267,6 +267,6 @@ def test_what_git_cannot_read_is_left_out_and_said(tmp_path: Path) -> None:
     second = scene.committed(first, at=15, app__py=text("one = make_one()"), lost__py=text("three = make_three()"))
     lost = scene.built.git("rev-parse", f"{first}:lost.py").decode().strip()
     (scene.built.path / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
-    report = export_gitai(replace(scene.desk, talk=heard.append), tmp_path / "notes")
+    report = export_gitai(replace(scene.workspace, talk=heard.append), tmp_path / "notes")
     assert (report.commits, [path.name for path in (tmp_path / "notes").iterdir()]) == (1, [first])
     assert len(heard) == 1 and heard[0].startswith(f"'lost.py' in {second[:12]} is left out: ")

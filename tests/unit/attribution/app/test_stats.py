@@ -97,10 +97,10 @@ def test_each_row_says_its_share_and_its_part_of_all(built: Built) -> None:
 
 
 def test_counting_agrees_with_blame(built: Built) -> None:
-    desk = Workspace(built.path)
+    workspace = Workspace(built.path)
     found = Counter[str]()
     for path in ("src/a.py", "src/b.py", "docs/x/old.txt"):
-        for one in blame(desk, path, revision="HEAD").report.attributions:
+        for one in blame(workspace, path, revision="HEAD").report.attributions:
             found[one.kind] += one.end_line - one.start_line + 1
     assert dict(found) == lines(counted(built).classes)
 
@@ -152,8 +152,8 @@ def test_a_file_that_no_commit_changed_since_capture_needs_no_history(
 
 def test_progress_counts_files(built: Built) -> None:
     told: list[object] = []
-    desk = Workspace(built.path, progress=Progress(lambda what, total: told.append((what, total)), told.append))
-    stats(desk)
+    workspace = Workspace(built.path, progress=Progress(lambda what, total: told.append((what, total)), told.append))
+    stats(workspace)
     assert told.count(1) >= 5
     assert ("counting", 5) in told
 

@@ -44,8 +44,8 @@ class Told:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Workspace:
-    """A desk at noon with three sources."""
+def workspace(tmp_path: Path) -> Workspace:
+    """A workspace at noon with three sources."""
     made = Workspace(a_git_folder(tmp_path / "repository"), now_ns=lambda: NOON)
     registry = SourceRegistry(InStore(made), "ana", made.now_ns, made.token)
     for n in range(1, 4):
@@ -53,8 +53,8 @@ def desk(tmp_path: Path) -> Workspace:
     return made
 
 
-def later(desk: Workspace, hours: float) -> Workspace:
-    return replace(desk, now_ns=lambda: NOON + int(hours * HOUR_NS))
+def later(workspace: Workspace, hours: float) -> Workspace:
+    return replace(workspace, now_ns=lambda: NOON + int(hours * HOUR_NS))
 
 
 def a_look(n: int = 1, answer: LinkAnswer = LinkAnswer.HERE, status: int | None = 200, **fields: Any) -> LinkCheck:
@@ -70,9 +70,9 @@ def silent(n: int = 1) -> LinkCheck:
 
 
 def checked(
-    desk: Workspace, *answers: LinkOutcome | type[BaseException], wanted: LinkSelection = ALL
+    workspace: Workspace, *answers: LinkOutcome | type[BaseException], wanted: LinkSelection = ALL
 ) -> CiteLinksReport:
-    return cite_check_links(desk, wanted, network=True, web=Told(*answers))
+    return cite_check_links(workspace, wanted, network=True, web=Told(*answers))
 
 
 def verdicts(report: CiteLinksReport) -> list[str | None]:
@@ -83,9 +83,9 @@ def the_link(report: CiteLinksReport, source_id: str = "S1") -> CiteLink:
     return next(link for link in report.links if link.id == source_id)
 
 
-def test_without_network_nothing_is_asked_and_everything_that_would_be_is_shown(desk: Workspace) -> None:
+def test_without_network_nothing_is_asked_and_everything_that_would_be_is_shown(workspace: Workspace) -> None:
     web = Told()
-    report = cite_check_links(desk, ALL, web=web)
+    report = cite_check_links(workspace, ALL, web=web)
     assert web.asked == []
     assert (report.network, report.outcome) == (False, "fine")
     assert [(link.id, link.asks, link.verdict, link.looked) for link in report.links] == [
@@ -93,17 +93,17 @@ def test_without_network_nothing_is_asked_and_everything_that_would_be_is_shown(
     ]
 
 
-def test_what_is_asked_is_what_was_shown(desk: Workspace) -> None:
+def test_what_is_asked_is_what_was_shown(workspace: Workspace) -> None:
     web = Told()
-    shown = [link.asks for link in cite_check_links(desk, ALL).links]
-    cite_check_links(desk, ALL, network=True, web=web)
+    shown = [link.asks for link in cite_check_links(workspace, ALL).links]
+    cite_check_links(workspace, ALL, network=True, web=web)
     assert web.asked == shown == URLS
 
 
-def test_gone_needs_three_failures_a_day_apart(desk: Workspace) -> None:
+def test_gone_needs_three_failures_a_day_apart(workspace: Workspace) -> None:
     seen = []
     for hours in (0, 1, 24, 47, 48):
-        report = checked(later(desk, hours), missing(1), a_look(2), a_look(3))
+        report = checked(later(workspace, hours), missing(1), a_look(2), a_look(3))
         seen.append((report.outcome, the_link(report).verdict, the_link(report).failures))
     assert seen == [
         ("fine", "unreachable", 1),
@@ -112,37 +112,37 @@ def test_gone_needs_three_failures_a_day_apart(desk: Workspace) -> None:
         ("fine", "unreachable", 2),
         ("found", "gone", 3),
     ]
-    assert the_link(cite_check_links(later(desk, 50), ALL)).verdict == "gone"
-    assert checked(later(desk, 51), a_look(1), a_look(2)).outcome == "fine"
+    assert the_link(cite_check_links(later(workspace, 50), ALL)).verdict == "gone"
+    assert checked(later(workspace, 51), a_look(1), a_look(2)).outcome == "fine"
 
 
-def test_every_verdict(desk: Workspace) -> None:
+def test_every_verdict(workspace: Workspace) -> None:
     moved = a_look(2, LinkAnswer.MOVED, location="https://example.org/new")
-    report = checked(desk, a_look(1), moved, a_look(3, LinkAnswer.REFUSED, 403))
+    report = checked(workspace, a_look(1), moved, a_look(3, LinkAnswer.REFUSED, 403))
     assert verdicts(report) == ["alive", "moved", "blocked"]
     assert the_link(report, "S2").location == "https://example.org/new"
-    assert verdicts(cite_check_links(desk, ALL)) == ["alive", "moved", "blocked"], "it is remembered"
+    assert verdicts(cite_check_links(workspace, ALL)) == ["alive", "moved", "blocked"], "it is remembered"
 
 
-def test_a_machine_without_network_lets_no_source_die(desk: Workspace) -> None:
+def test_a_machine_without_network_lets_no_source_die(workspace: Workspace) -> None:
     for days in range(5):
-        report = checked(later(desk, 24 * days), silent(1), silent(2), a_look(3, LinkAnswer.ABSENT, None))
+        report = checked(later(workspace, 24 * days), silent(1), silent(2), a_look(3, LinkAnswer.ABSENT, None))
         assert verdicts(report) == ["unreachable"] * 3
         assert (report.offline, report.outcome) == (True, "fine")
-    assert verdicts(cite_check_links(desk, ALL)) == [None] * 3
+    assert verdicts(cite_check_links(workspace, ALL)) == [None] * 3
 
 
-def test_what_was_gone_stays_so_while_nobody_answers(desk: Workspace) -> None:
+def test_what_was_gone_stays_so_while_nobody_answers(workspace: Workspace) -> None:
     for days in range(3):
-        checked(later(desk, 24 * days), missing(1), a_look(2))
-    report = checked(later(desk, 96), silent(1), silent(2))
+        checked(later(workspace, 24 * days), missing(1), a_look(2))
+    report = checked(later(workspace, 96), silent(1), silent(2))
     assert verdicts(report)[:2] == ["gone", "unreachable"]
     assert the_link(report).failures == 3
 
 
-def test_an_address_that_was_not_asked_keeps_what_is_known(desk: Workspace) -> None:
-    checked(desk, a_look(1))
-    report = checked(later(desk, 1), SkippedLink(URLS[0], "'example.org' failed too often just now"))
+def test_an_address_that_was_not_asked_keeps_what_is_known(workspace: Workspace) -> None:
+    checked(workspace, a_look(1))
+    report = checked(later(workspace, 1), SkippedLink(URLS[0], "'example.org' failed too often just now"))
     link = the_link(report)
     assert (link.verdict, link.looked, link.why) == (
         "alive",
@@ -152,46 +152,48 @@ def test_an_address_that_was_not_asked_keeps_what_is_known(desk: Workspace) -> N
     assert verdicts(report) == ["alive", None, None]
 
 
-def test_an_interruption_keeps_what_was_found_out(desk: Workspace) -> None:
-    report = checked(desk, a_look(1), KeyboardInterrupt, a_look(2))
+def test_an_interruption_keeps_what_was_found_out(workspace: Workspace) -> None:
+    report = checked(workspace, a_look(1), KeyboardInterrupt, a_look(2))
     assert (report.stopped, verdicts(report)) == (True, ["alive", None, None])
     assert the_link(report, "S2").why == "not asked: broken off"
-    assert verdicts(cite_check_links(desk, ALL)) == ["alive", None, None]
+    assert verdicts(cite_check_links(workspace, ALL)) == ["alive", None, None]
 
 
-def test_stale_is_what_was_not_looked_at_or_long_ago(desk: Workspace) -> None:
-    checked(desk, a_look(1), missing(2))
+def test_stale_is_what_was_not_looked_at_or_long_ago(workspace: Workspace) -> None:
+    checked(workspace, a_look(1), missing(2))
     stale = LinkSelection(stale=True)
 
     def ids(hours: float) -> tuple[list[str | None], int]:
-        report = cite_check_links(later(desk, hours), stale)
+        report = cite_check_links(later(workspace, hours), stale)
         return [link.id for link in report.links], report.fresh
 
     assert ids(1) == (["S3"], 2)
     assert ids(24) == (["S2", "S3"], 1)
     assert ids(24 * 30) == (["S1", "S2", "S3"], 0)
-    assert [link.id for link in cite_check_links(desk, LinkSelection(sources=("S1", "S3"), stale=True)).links] == ["S3"]
+    assert [link.id for link in cite_check_links(workspace, LinkSelection(sources=("S1", "S3"), stale=True)).links] == [
+        "S3"
+    ]
 
 
-def test_a_server_that_asked_for_patience_is_left_alone_until_then(desk: Workspace) -> None:
+def test_a_server_that_asked_for_patience_is_left_alone_until_then(workspace: Workspace) -> None:
     asked = a_look(1, LinkAnswer.REFUSED, 429, retry_seconds=7200)
-    checked(desk, asked, wanted=LinkSelection(sources=("S1",)))
+    checked(workspace, asked, wanted=LinkSelection(sources=("S1",)))
     web = Told(a_look(1))
-    report = cite_check_links(later(desk, 1), LinkSelection(sources=("S1",)), network=True, web=web)
+    report = cite_check_links(later(workspace, 1), LinkSelection(sources=("S1",)), network=True, web=web)
     assert (web.asked, the_link(report).verdict, the_link(report).asks) == ([], "blocked", None)
     assert the_link(report).why.startswith("not asked: its server asked for patience until ")
-    report = cite_check_links(later(desk, 1), ALL, network=True, web=web)
+    report = cite_check_links(later(workspace, 1), ALL, network=True, web=web)
     assert web.asked == [], "it is the server that asked, not the page"
     assert verdicts(report) == ["blocked", None, None]
-    assert verdicts(checked(later(desk, 2), a_look(1), wanted=LinkSelection(sources=("S1",)))) == ["alive"]
+    assert verdicts(checked(later(workspace, 2), a_look(1), wanted=LinkSelection(sources=("S1",)))) == ["alive"]
 
 
-def test_what_is_not_asked_says_why(desk: Workspace) -> None:
-    registry = SourceRegistry(InStore(desk), "ana", desk.now_ns, desk.token)
+def test_what_is_not_asked_says_why(workspace: Workspace) -> None:
+    registry = SourceRegistry(InStore(workspace), "ana", workspace.now_ns, workspace.token)
     for url in ("http://10.0.0.1/", "ftp://example.org/x", None):
         registry.register(a_source(url=url, title=f"t {url}"))
     web = Told()
-    report = cite_check_links(desk, LinkSelection(sources=("S4", "S5", "S6")), network=True, web=web)
+    report = cite_check_links(workspace, LinkSelection(sources=("S4", "S5", "S6")), network=True, web=web)
     assert web.asked == []
     assert [(link.verdict, link.why) for link in report.links] == [
         ("blocked", "not asked: 10.0.0.1 is private"),
@@ -200,18 +202,18 @@ def test_what_is_not_asked_says_why(desk: Workspace) -> None:
     assert report.no_address == ["S6"]
 
 
-def test_an_alias_is_the_source_it_was_merged_into(desk: Workspace) -> None:
-    SourceRegistry(InStore(desk), "ana", desk.now_ns, desk.token).merge("S1", "S2", "the same")
-    report = checked(desk, a_look(1), wanted=LinkSelection(sources=("S2", "S1")))
+def test_an_alias_is_the_source_it_was_merged_into(workspace: Workspace) -> None:
+    SourceRegistry(InStore(workspace), "ana", workspace.now_ns, workspace.token).merge("S1", "S2", "the same")
+    report = checked(workspace, a_look(1), wanted=LinkSelection(sources=("S2", "S1")))
     assert [(link.id, link.address) for link in report.links] == [("S1", URLS[0])]
 
 
-def test_progress_is_told_and_a_look_is_a_record(desk: Workspace) -> None:
+def test_progress_is_told_and_a_look_is_a_record(workspace: Workspace) -> None:
     told: list[Any] = []
-    watched = replace(desk, progress=Progress(lambda what, total: told.append((what, total)), told.append))
+    watched = replace(workspace, progress=Progress(lambda what, total: told.append((what, total)), told.append))
     checked(watched, a_look(1), a_look(2))
     assert told[-3:] == [("checking links", 3), 1, 1]
-    with desk.reading() as store:
+    with workspace.reading() as store:
         assert RegistryTables(store).shelf(store.own()).check(1) is not None
 
 
@@ -229,8 +231,8 @@ One[1]. Two[2]. Three[3].
 
 def test_a_reports_list_is_checked_without_a_registry(tmp_path: Path) -> None:
     (tmp_path / "report.md").write_bytes(REPORT)
-    desk, web = Workspace(tmp_path, now_ns=lambda: NOON), Told(missing(1))
-    report = cite_check_links(desk, LinkSelection(file="report.md"), network=True, web=web)
+    workspace, web = Workspace(tmp_path, now_ns=lambda: NOON), Told(missing(1))
+    report = cite_check_links(workspace, LinkSelection(file="report.md"), network=True, web=web)
     assert web.asked == [URLS[0]], "each address once"
     assert [(link.id, link.verdict) for link in report.links] == [
         ("1", "unreachable"),
@@ -250,21 +252,21 @@ def test_what_cannot_be_wanted_is_refused(said: dict[str, Any]) -> None:
         LinkSelection(**said)
 
 
-def test_an_unknown_source_is_refused_before_anything_is_asked(desk: Workspace) -> None:
+def test_an_unknown_source_is_refused_before_anything_is_asked(workspace: Workspace) -> None:
     web = Told()
     with pytest.raises(InputError, match="no source is registered as 'S9'"):
-        cite_check_links(desk, LinkSelection(sources=("S1", "S9")), network=True, web=web)
+        cite_check_links(workspace, LinkSelection(sources=("S1", "S9")), network=True, web=web)
     assert web.asked == []
 
 
-def test_rules_of_a_repository_set_numbers_and_never_where_to_ask(desk: Workspace) -> None:
-    (desk.folder / "custody.toml").write_text("[cite]\nlink_gone_after = 1\n")
-    assert verdicts(checked(desk, missing(1), a_look(2)))[0] == "gone"
-    (desk.folder / "custody.toml").write_text("[cite]\nlink_ports = [22]\n")
+def test_rules_of_a_repository_set_numbers_and_never_where_to_ask(workspace: Workspace) -> None:
+    (workspace.folder / "custody.toml").write_text("[cite]\nlink_gone_after = 1\n")
+    assert verdicts(checked(workspace, missing(1), a_look(2)))[0] == "gone"
+    (workspace.folder / "custody.toml").write_text("[cite]\nlink_ports = [22]\n")
     with pytest.raises(InputError, match="link_ports"):
-        cite_check_links(desk, ALL)
+        cite_check_links(workspace, ALL)
 
 
-def test_days_are_counted_by_the_clock_that_is_given(desk: Workspace) -> None:
-    checked(desk, a_look(1))
-    assert the_link(cite_check_links(later(desk, 10 * DAY_NS / HOUR_NS), ALL)).at == text_from(NOON)
+def test_days_are_counted_by_the_clock_that_is_given(workspace: Workspace) -> None:
+    checked(workspace, a_look(1))
+    assert the_link(cite_check_links(later(workspace, 10 * DAY_NS / HOUR_NS), ALL)).at == text_from(NOON)

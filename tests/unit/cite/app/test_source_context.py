@@ -21,7 +21,7 @@ from custody.sources import AppendOnlySourceRepository, InMemorySourceRepository
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
-from tests.builders.sources import StoreDesk, a_registry, a_source
+from tests.builders.sources import StoreWorkspace, a_registry, a_source
 from tests.builders.stores import a_sqlite_store
 
 CACHES = "Caches store answers. Shared caches store answers for many clients. Nobody came."
@@ -41,7 +41,7 @@ def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RegistryS
             opened.append(a_sqlite_store(tmp_path))
             return opened[-1]
 
-        yield InStore(StoreDesk(tmp_path, open_store=store))
+        yield InStore(StoreWorkspace(tmp_path, open_store=store))
         for one in opened:
             one.close()
 

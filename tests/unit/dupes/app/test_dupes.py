@@ -44,7 +44,7 @@ class World:
         self.built: Built = a_repository(folder)
         self.root = self.built.commit(BASE)
         self.main = self.built.commit({**BASE, b"LICENSE": b"free\n"}, self.root, message=b"Add a licence")
-        self.desk = Workspace(folder, now_ns=lambda: 1_800_000_000_000_000_000)
+        self.workspace = Workspace(folder, now_ns=lambda: 1_800_000_000_000_000_000)
 
     def propose(self, number: int, files: Files, message: str, *, on: CommitSha | None = None) -> CommitSha:
         """A pull request as a mirror has it."""
@@ -52,11 +52,11 @@ class World:
         return self.built.commit({**BASE, **files}, on or self.root, message=message.encode(), ref=ref)
 
     def index(self) -> "World":
-        dupes_index(self.desk, INDEX)
+        dupes_index(self.workspace, INDEX)
         return self
 
     def check(self, head: str, base: str = "main") -> DupesCheckReport:
-        return dupes_check(self.desk, f"{base}..{head}")
+        return dupes_check(self.workspace, f"{base}..{head}")
 
     def ruled(self, rules: bytes) -> str:
         """A base that has these rules beside what the main line has."""
@@ -154,7 +154,7 @@ def test_what_has_landed_on_the_same_line_since_its_base_is_no_backport(world: W
         world.index()
         found = {one.evidence.other.head: one.evidence for one in world.check(stale).suggestions}
         assert [one.relation for one in found[landed].relations] == ["already on main"]
-        reasons = gate(world.desk, GateRequest(change=f"main..{stale}")).reasons
+        reasons = gate(world.workspace, GateRequest(change=f"main..{stale}")).reasons
         assert [one.sentence for one in reasons if one.code == "DUPE-SAME" and landed[:12] in one.sentence]
 
 
@@ -171,7 +171,7 @@ def test_what_is_not_committed_is_compared_too(world: World) -> None:
     world.index().built.checkout("main")
     (world.built.path / "src/app.py").write_bytes(RETRY)
     before = world.built.git("status", "--porcelain=v2", "-z")
-    best = dupes_check(world.desk, None, worktree=True).suggestions[0].evidence
+    best = dupes_check(world.workspace, None, worktree=True).suggestions[0].evidence
     assert (best.other.head, best.category) == (first, "SAME_CHANGE")
     assert world.built.git("status", "--porcelain=v2", "-z") == before
 
@@ -184,7 +184,7 @@ def test_evidence_is_kept_and_gives_the_same_answer_when_more_was_indexed(world:
         text = RETRY_WITH_LOG.replace(b"gave up", b"gave up %d" % number)
         world.propose(number, {b"src/app.py": text}, f"Retry, version {number}")
     world.index()
-    shown = dupes_show(world.desk, told.id[:12])
+    shown = dupes_show(world.workspace, told.id[:12])
     assert (shown.evidence, shown.replayed) == (told.evidence, "same")
 
 
@@ -204,12 +204,12 @@ def test_evidence_about_a_lost_commit_comes_from_the_sketch_and_says_so(world: W
 def test_indexing_goes_on_where_it_was_left_and_reads_nothing_twice(world: World) -> None:
     for number in range(1, 6):
         world.propose(number, {b"src/extra.py": b"value_%d = compute(%d)\n" % (number, number)}, f"Add {number}")
-    first = dupes_index(world.desk, INDEX)
+    first = dupes_index(world.workspace, INDEX)
     world.propose(9, {b"src/nine.py": b"nine = compute_nine()\n"}, "Add nine")
-    second = dupes_index(world.desk, INDEX)
+    second = dupes_index(world.workspace, INDEX)
     assert (first.indexed, first.known) == (7, 0)
     assert (second.indexed, second.known, second.changes) == (1, 7, 8)
-    assert dupes_index(world.desk, IndexRequest(workers=1, anew=True)).indexed == 8
+    assert dupes_index(world.workspace, IndexRequest(workers=1, anew=True)).indexed == 8
 
 
 def test_a_change_with_a_missing_object_costs_that_change_only(world: World) -> None:
@@ -223,7 +223,7 @@ def test_a_change_with_a_missing_object_costs_that_change_only(world: World) -> 
             part.unlink()
         world.built.git("unpack-objects", "-q", feed=data)
     (world.built.path / ".git/objects" / blob[:2] / blob[2:]).unlink()
-    report = dupes_index(world.desk, INDEX)
+    report = dupes_index(world.workspace, INDEX)
     assert report.unread_count == 1
     assert report.unread[0].head == broken
     assert report.indexed == 3
@@ -234,16 +234,16 @@ def test_branches_are_compared_with_where_they_left_a_main_line(world: World) ->
     merged = world.built.commit(
         {**BASE, b"a.py": b"a = 1\n", b"LICENSE": b"free\n"}, topic, world.main, ref="refs/heads/topic"
     )
-    bases = {one.head: one.base for one in changes_in(world.desk.repository, REFS, RULES, commits=False).asked}
+    bases = {one.head: one.base for one in changes_in(world.workspace.repository, REFS, RULES, commits=False).asked}
     assert bases == {merged: world.main}
-    assert typed_change(world.desk.repository, "main..topic").base == world.main
+    assert typed_change(world.workspace.repository, "main..topic").base == world.main
 
 
 def test_several_processes_and_one_sketch_the_same(world: World) -> None:
     for number in range(1, 40):
         world.propose(number, {b"src/extra.py": b"value_%d = compute(%d)\n" % (number, number)}, f"Add {number}")
-    asked = changes_in(world.desk.repository, REFS, RULES, commits=True).asked
-    folder = str(world.desk.repository.git_dir)
+    asked = changes_in(world.workspace.repository, REFS, RULES, commits=True).asked
+    folder = str(world.workspace.repository.git_dir)
     alone, together = (list(sketch_all(folder, asked, RULES, workers=workers)) for workers in (1, 2))
     assert alone == together
     assert not any(isinstance(one, Unread) for one in alone)
@@ -254,14 +254,14 @@ def test_people_teach_it_what_a_duplicate_is(world: World) -> None:
         text = RETRY_WITH_LOG.replace(b"gave up", b"gave up %d" % number)
         world.propose(number, {b"src/app.py": text}, f"Retry step 3, attempt {number}")
     world.index()
-    before = dupes_label(world.desk, "#1", "#2", "different", actor="ana", reason=None)
+    before = dupes_label(world.workspace, "#1", "#2", "different", actor="ana", reason=None)
     assert (before.answers, before.learnt) == (1, False)
     for number in range(3, 23):
-        dupes_label(world.desk, "1", f"refs/pull/{number}/head", "different", actor="ana", reason="other limit")
-    after = dupes_label(world.desk, "1", "23", "different", actor="ana", reason="other limit")
+        dupes_label(world.workspace, "1", f"refs/pull/{number}/head", "different", actor="ana", reason="other limit")
+    after = dupes_label(world.workspace, "1", "23", "different", actor="ana", reason="other limit")
     assert (after.answers, after.learnt) == (22, True)
     assert after.chance < before.chance
-    again = dupes_label(world.desk, "#2", "#1", "duplicate", actor="ben", reason=None)
+    again = dupes_label(world.workspace, "#2", "#1", "duplicate", actor="ben", reason=None)
     assert again.answers == 22
 
 
@@ -270,11 +270,11 @@ def test_clusters_name_the_base_and_the_one_to_keep(world: World) -> None:
     first = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     second = world.propose(2, {b"src/app.py": RETRY, b"LICENSE": b"free\n"}, "Retry step 3", on=world.main)
     world.propose(3, {b"src/parser.py": STRICT + more}, "Refuse NaN")
-    report = dupes_cluster(world.index().desk, (), with_landed=False)
+    report = dupes_cluster(world.index().workspace, (), with_landed=False)
     (cluster,) = report.clusters
     assert {member.change.head for member in cluster.members} == {first, second}
     assert sum(member.is_canonical for member in cluster.members) == 1
-    assert dupes_cluster(world.desk, ("#3",), with_landed=False).clusters == []
+    assert dupes_cluster(world.workspace, ("#3",), with_landed=False).clusters == []
 
 
 def test_bench_measures_labelled_pairs(world: World, tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_bench_measures_labelled_pairs(world: World, tmp_path: Path) -> None:
     ]
     file = tmp_path / "pairs.jsonl"
     file.write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    report = dupes_bench(world.desk, file, others=0)
+    report = dupes_bench(world.workspace, file, others=0)
     assert (report.pairs, report.changes, report.unread) == (2, 3, 0)
     assert (report.exact_recall, report.recall_at_1, report.false_flags_random) == (1.0, 1.0, 0.0)
     assert report.false_flags_hard is None
@@ -302,22 +302,22 @@ def test_bench_measures_labelled_pairs(world: World, tmp_path: Path) -> None:
 def test_a_file_of_pairs_that_is_none_is_named(world: World, tmp_path: Path, line: str, words: str) -> None:
     (tmp_path / "pairs.jsonl").write_text(line)
     with pytest.raises(InputError, match=words):
-        dupes_bench(world.desk, tmp_path / "pairs.jsonl")
+        dupes_bench(world.workspace, tmp_path / "pairs.jsonl")
 
 
 def test_without_an_index_or_a_change_it_is_said_what_to_do(world: World) -> None:
     with pytest.raises(InputError, match="no change is indexed yet"):
         world.check("main", str(world.root))
     with pytest.raises(InputError, match="say what to look for"):
-        dupes_check(world.desk, None)
+        dupes_check(world.workspace, None)
     with pytest.raises(InputError, match="has no base"):
-        dupes_check(world.desk, "..main")
+        dupes_check(world.workspace, "..main")
     with pytest.raises(InputError, match="is no pattern of refs"):
-        dupes_index(world.desk, IndexRequest(refs=("pull/*",), workers=1))
+        dupes_index(world.workspace, IndexRequest(refs=("pull/*",), workers=1))
     with pytest.raises(InputError, match="no evidence is stored"):
-        dupes_show(world.index().desk, "abcdef")
+        dupes_show(world.index().workspace, "abcdef")
     with pytest.raises(InputError, match="no indexed change is called"):
-        dupes_label(world.desk, "#77", "#78", "duplicate", actor="ana", reason=None)
+        dupes_label(world.workspace, "#77", "#78", "duplicate", actor="ana", reason=None)
 
 
 def test_an_empty_change_is_told_as_one(world: World) -> None:
@@ -333,7 +333,7 @@ def test_the_gate_asks_for_a_review_of_a_duplicate_once_there_is_an_index(world:
     def codes(base: str = "main") -> set[str]:
         return {
             reason.code
-            for reason in gate(world.desk, GateRequest(change=f"{base}..{twin}")).reasons
+            for reason in gate(world.workspace, GateRequest(change=f"{base}..{twin}")).reasons
             if reason.code.startswith("DUPE")
         }
 
@@ -347,7 +347,7 @@ def test_the_gate_says_that_nobody_could_look_where_it_shall(world: World) -> No
     head = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     base = world.ruled(b'[gate]\nduplicates = "always"\n')
     reasons = [
-        one for one in gate(world.desk, GateRequest(change=f"{base}..{head}")).reasons if one.code == "DUPE-UNSEEN"
+        one for one in gate(world.workspace, GateRequest(change=f"{base}..{head}")).reasons if one.code == "DUPE-UNSEEN"
     ]
     assert len(reasons) == 1
     assert "no change is indexed yet" in reasons[0].sentence
@@ -358,5 +358,5 @@ def test_a_backport_is_no_reason_for_the_gate(world: World) -> None:
     pick = f"[1.x] Retry step 3\n\n(cherry picked from commit {landed})"
     backport = world.propose(6, {b"src/app.py": RETRY}, pick)
     world.index()
-    report = gate(world.desk, GateRequest(change=f"{world.root}..{backport}"))
+    report = gate(world.workspace, GateRequest(change=f"{world.root}..{backport}"))
     assert not [one for one in report.reasons if one.code.startswith("DUPE")]

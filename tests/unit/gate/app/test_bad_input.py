@@ -28,7 +28,7 @@ def world(tmp_path: Path) -> Judged:
 
 
 def said(world: Judged, change: str) -> GateReport:
-    return gate(world.desk, GateRequest(change=change))
+    return gate(world.workspace, GateRequest(change=change))
 
 
 class TestRange:

@@ -54,8 +54,8 @@ class World:
             **call,
         )
         spool_of(self.built.path).put(edit)
-        desk = Workspace(self.built.path, now_ns=lambda: (NOON + 9000) * NS)
-        return gate(desk, GateRequest(change=f"{self.base}..{self.head}"))
+        workspace = Workspace(self.built.path, now_ns=lambda: (NOON + 9000) * NS)
+        return gate(workspace, GateRequest(change=f"{self.base}..{self.head}"))
 
 
 def codes(report: GateReport) -> list[str]:

@@ -74,7 +74,7 @@ def checkpoint(world: Judged) -> None:
     said = {"session_id": "s1", "created_at": _moment(world, -60), "agent": "Claude Code"}
     path = f"{CHECKPOINT[:2]}/{CHECKPOINT[2:]}/0/metadata.json".encode()
     world.built.commit({path: json.dumps(said).encode()}, ref="refs/heads/entire/checkpoints/v1")
-    assert import_entire(world.desk).links == 1
+    assert import_entire(world.workspace).links == 1
 
 
 def _git_event(world: Judged, **fields: str) -> bytes:
@@ -198,7 +198,7 @@ def notes(world: Judged) -> None:
         text, at = b"line %d\n" % number, world.noon - 400 + number
         commit = world.built.commit({b"z.txt": text}, at=at, ref=f"refs/heads/pad{number}")
         world.built.git("notes", "--ref", "refs/notes/ai", "add", "-f", "-F", "-", commit, feed=note.encode())
-    assert import_gitai(world.desk).new == NOTES
+    assert import_gitai(world.workspace).new == NOTES
 
 
 MODELS: Mapping[str, Case] = {
@@ -290,7 +290,7 @@ def test_by_the_document_a_chain_from_a_file_is_no_more_than_a_claim(tmp_path: P
     world = Judged(tmp_path / "repository", int(time.time()) + 60)
     unhooked(world)
     chain_of(hooked_elsewhere)(world)
-    told = blame(world.desk, "a.py", revision=world.second, profile="document").report.attributions
+    told = blame(world.workspace, "a.py", revision=world.second, profile="document").report.attributions
     assert {one.grade for one in told if one.kind == "agent"} == {"claimed"}
 
 

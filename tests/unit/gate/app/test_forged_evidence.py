@@ -119,7 +119,7 @@ def traces(*lines: Callable[[Judged], dict[str, Any]]) -> Do:
 
     def forge(world: Judged) -> None:
         file = written(world.built.path.parent / "traces.jsonl", *(line(world) for line in lines))
-        world.answers.append(encode_report(import_traces(world.desk, file).report).decode())
+        world.answers.append(encode_report(import_traces(world.workspace, file).report).decode())
 
     return forge
 
@@ -171,7 +171,7 @@ def events(*lines: Callable[[Judged], bytes]) -> Do:
     def forge(world: Judged) -> None:
         file = world.built.path.parent / "events.jsonl"
         file.write_bytes(b"".join(line(world) + b"\n" for line in lines))
-        world.answers.append(encode_report(import_events(world.desk, file)).decode())
+        world.answers.append(encode_report(import_events(world.workspace, file)).decode())
 
     return forge
 
@@ -300,7 +300,7 @@ def elsewhere(world: Judged, begin: Do) -> tuple[Judged, Path]:
     """The same commits in another repository, where something else was recorded, and an export of that."""
     other = Judged(world.built.path.parent / "elsewhere", world.noon)
     begin(other)
-    export_to(other.drained().desk, world.built.path.parent / "export")
+    export_to(other.drained().workspace, world.built.path.parent / "export")
     return other, world.built.path.parent / "export"
 
 
@@ -312,7 +312,7 @@ def chain_of(begin: Do) -> Do:
     """An export of somebody's own making is imported."""
 
     def forge(world: Judged) -> None:
-        report = import_export(world.desk, elsewhere(world, begin)[1])
+        report = import_export(world.workspace, elsewhere(world, begin)[1])
         world.answers.append(encode_report(report).decode())
 
     return forge
@@ -330,7 +330,7 @@ def changed_export(change: Callable[[list[bytes]], list[bytes]], *, resealed: bo
             lines[-1] = json.dumps({**last, "digest": digest}, sort_keys=True, separators=(",", ":")).encode() + b"\n"
         file.write_bytes(b"".join(lines))
         try:
-            world.answers.append(encode_report(import_export(world.desk, file)).decode())
+            world.answers.append(encode_report(import_export(world.workspace, file)).decode())
         except InputError as error:
             world.answers.append(error.message)
 
@@ -354,8 +354,8 @@ def forked(world: Judged) -> None:
         db.run("UPDATE setting SET value = ? WHERE name = 'stamp'", (db.stamp(),))
     spool_of(copy).put(world.event("decision", -90, id="theirs"))
     world.tell("decision", -80, id="ours")
-    export_to(Workspace(copy, now_ns=world.desk.now_ns), copy.parent / "export")
-    world.answers.append(encode_report(import_export(world.desk, copy.parent / "export")).decode())
+    export_to(Workspace(copy, now_ns=world.workspace.now_ns), copy.parent / "export")
+    world.answers.append(encode_report(import_export(world.workspace, copy.parent / "export")).decode())
 
 
 CHAINS: Mapping[str, Case] = {
@@ -379,7 +379,7 @@ def transcripts(*sessions: Callable[[Judged], Transcript]) -> Do:
         folder = world.built.path.parent / "projects"
         for session in sessions:
             session(world).put(folder)
-        report = import_transcripts(world.desk, TRANSCRIPT_READERS["claude-code"], folder)
+        report = import_transcripts(world.workspace, TRANSCRIPT_READERS["claude-code"], folder)
         world.answers.append(encode_report(report).decode())
 
     return forge

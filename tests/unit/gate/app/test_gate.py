@@ -39,7 +39,7 @@ class World:
         self.first, self.second = a_history(self.built, {b"a.py": OLD}, {b"a.py": NEW, **more})
         self.base = self.first
         self.built.checkout()
-        self.desk = Workspace(folder, now_ns=lambda: (NOON + 3600) * NS)
+        self.workspace = Workspace(folder, now_ns=lambda: (NOON + 3600) * NS)
 
     def proven(self, count: int = 12) -> "World":
         """The agent has a good record."""
@@ -65,7 +65,7 @@ class World:
         return self
 
     def said(self, change: str | None = None) -> GateReport:
-        return gate(self.desk, GateRequest(change=f"{self.base}..{self.second}" if change is None else change))
+        return gate(self.workspace, GateRequest(change=f"{self.base}..{self.second}" if change is None else change))
 
     def rules(self, text: str) -> "World":
         """The base sets these rules meanwhile."""
@@ -164,7 +164,7 @@ class TestTrust:
         refused = {"decision": "rejected", "commit": world.second, "agent": "robot"}
         spool_of(world.built.path).put(an_event("decision", id="no", at=text_from(NOON * NS), **refused))
         assert "TRUST-REJECTED" in codes(world.said())
-        erase(world.desk, ["decision:robot::decision:no"], who="ana", why="it named a person")
+        erase(world.workspace, ["decision:robot::decision:no"], who="ana", why="it named a person")
         assert codes(world.said()) == ["TRUST-UNKNOWN"]
 
     @pytest.mark.parametrize(("at", "told"), [(NOON, ["TRUST-UNKNOWN"]), (NOON - 90 * 24 * 3600, [])])
@@ -175,7 +175,7 @@ class TestTrust:
         landed = {"agent": "other", "unreviewed": True, "changed_lines": 1, "head": "c" * 40, "areas": ["."]}
         spool_of(world.built.path).put(an_event("decision", id="u", at=text_from(at * NS), **landed))
         assert codes(world.said()) == []
-        erase(world.desk, ["decision:other::decision:u"], who="ana", why="it named a person")
+        erase(world.workspace, ["decision:other::decision:u"], who="ana", why="it named a person")
         assert codes(world.said()) == told
 
     def test_a_change_of_persons_only_is_not_asked_about(self, world: World) -> None:
@@ -187,12 +187,12 @@ class TestTrust:
             at = text_from((NOON - 60 * number) * NS)
             spool_of(world.built.path).put(an_event("decision", id=f"r{number}", at=at, decision="rejected"))
         world.edited(number=2)
-        trust_list(world.desk)
+        trust_list(world.workspace)
         with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:
             ((folded,),) = db.execute("SELECT folded FROM trust_standing").fetchall()
             forged = {**json.loads(folded), "score": 0.99, "earned": 0.99}
             db.execute("UPDATE trust_standing SET folded = ?", (json.dumps(forged),))
-        assert trust_list(world.desk).agents[0].stored == 0.99
+        assert trust_list(world.workspace).agents[0].stored == 0.99
         assert codes(world.said()) == ["TRUST-UNTRUSTED", "TRUST-SIZE"]
 
 
@@ -218,7 +218,7 @@ class TestUnseen:
         assert codes(world.said()) == ["ATTR-UNSEEN"]
         (state / "gaps").unlink()
         assert codes(world.said()) == []
-        add_gap(str(world.desk.home), "much later than the change", dict(os.environ))
+        add_gap(str(world.workspace.home), "much later than the change", dict(os.environ))
         assert codes(world.said()) == []
 
     def test_who_deletes_the_count_of_a_gap_deletes_nothing(self, world: World) -> None:
@@ -319,7 +319,7 @@ class TestChange:
 
     @pytest.mark.parametrize("change", ["{0}..{1}", "{0}...{1}", "{0}", "{0}..", "main~1..main"])
     def test_the_ways_to_name_a_change(self, world: World, change: str) -> None:
-        found = change_of(world.desk.repository, change.format(world.first, world.second))
+        found = change_of(world.workspace.repository, change.format(world.first, world.second))
         assert (found.base, found.head, found.fork) == (world.first, world.second, world.first)
         assert [[str(lines) for lines in one.lines] for one in found.additions] == [["3-4"]]
 
@@ -331,7 +331,7 @@ class TestChange:
     @pytest.mark.parametrize("dots", ["..", "..."])
     def test_what_the_base_got_meanwhile_is_not_the_changes(self, world: World, dots: str) -> None:
         theirs = world.built.commit({b"a.py": b"two = second(2)\n"}, world.first, ref="refs/heads/theirs")
-        found = change_of(world.desk.repository, f"{theirs}{dots}{world.second}")
+        found = change_of(world.workspace.repository, f"{theirs}{dots}{world.second}")
         assert (found.base, found.fork) == (theirs, world.first)
         assert [[str(lines) for lines in one.lines] for one in found.additions] == [["3-4"]]
 
@@ -339,7 +339,7 @@ class TestChange:
         theirs = world.built.commit({b"a.py": OLD, b"t.py": b"t = 1\n"}, world.first, ref="refs/heads/theirs")
         merged = world.built.commit({b"a.py": NEW, b"t.py": b"t = 1\n"}, world.second, theirs)
         later = world.built.commit({b"a.py": OLD, b"t.py": b"t = 2\n"}, theirs, ref="refs/heads/theirs")
-        found = change_of(world.desk.repository, f"{later}..{merged}")
+        found = change_of(world.workspace.repository, f"{later}..{merged}")
         assert found.fork == theirs
         assert [one.path.display for one in found.additions] == ["a.py"]
 
@@ -347,18 +347,18 @@ class TestChange:
         left, right = world.second, world.built.commit({b"a.py": OLD, b"r.py": b"r = 1\n"}, world.first)
         both = {b"a.py": NEW, b"r.py": b"r = 1\n"}
         one, other = world.built.commit(both, left, right), world.built.commit({**both, b"o.py": b"o\n"}, right, left)
-        found = change_of(world.desk.repository, f"{one}..{other}")
+        found = change_of(world.workspace.repository, f"{one}..{other}")
         assert found.fork == one
         assert [addition.path.display for addition in found.additions] == ["o.py"]
 
     def test_histories_without_a_common_commit_are_compared_as_they_are(self, world: World) -> None:
         stranger = world.built.commit({b"a.py": NEW, b"s.py": b"s = 1\n"}, ref="refs/heads/stranger")
-        found = change_of(world.desk.repository, f"{world.second}..{stranger}")
+        found = change_of(world.workspace.repository, f"{world.second}..{stranger}")
         assert found.fork == world.second
         assert [addition.path.display for addition in found.additions] == ["s.py"]
 
     def test_its_time_is_that_of_its_commits(self, world: World) -> None:
-        found = change_of(world.desk.repository, f"{world.first}..{world.second}")
+        found = change_of(world.workspace.repository, f"{world.first}..{world.second}")
         assert found.period is not None
         assert [found.period.base_ns, found.period.first_ns, found.period.last_ns] == [
             (NOON + 60) * NS,

@@ -45,16 +45,16 @@ class TestBound:
     def test_it_names_every_chain_up_to_the_record_that_was_read(self, court: Court) -> None:
         court.imported()
         verdict = court.said()
-        there = verify(court.desk).chains
+        there = verify(court.workspace).chains
         assert [(one.store, one.seq, one.link) for one in verdict.chains] == [
             (one.store, one.records, one.link) for one in there
         ]
         assert len(there) == 2 and sum(one.own for one in there) == 1
-        assert verdict.chain_head == head_of(rests_on(court.desk).chains) is not None
+        assert verdict.chain_head == head_of(rests_on(court.workspace).chains) is not None
 
     def test_a_change_that_adds_nothing_is_bound_too(self, court: Court) -> None:
         court.said()
-        verdict = gate(court.desk, GateRequest(change=f"{court.head}..{court.base}"))
+        verdict = gate(court.workspace, GateRequest(change=f"{court.head}..{court.base}"))
         assert (verdict.level, verdict.added.agent) == ("approve", 0)
         assert verdict.chain_head is not None and len(verdict.chains) == 1
 
@@ -79,7 +79,7 @@ class TestBound:
         index = court.said().index
         assert index is not None and index.changes > 1
         off = court.built.commit({b"custody.toml": b'[gate]\nduplicates = "off"\n'}, court.base, ref="refs/heads/off")
-        assert gate(court.desk, GateRequest(change=f"{off}..{court.head}")).index is None
+        assert gate(court.workspace, GateRequest(change=f"{off}..{court.head}")).index is None
 
     def test_a_description_is_named_by_its_digest(self, court: Court) -> None:
         said, other = court.said(b"one"), court.said(b"other")
@@ -92,9 +92,9 @@ class TestBound:
         looks: list[str] = []
         real = gate_seen.gather_evidence
 
-        def looking(desk: Workspace, *rest: object) -> object:
-            looked = real(desk, *rest)  # type: ignore[arg-type]
-            looks.append(type(desk).__name__)
+        def looking(workspace: Workspace, *rest: object) -> object:
+            looked = real(workspace, *rest)  # type: ignore[arg-type]
+            looks.append(type(workspace).__name__)
             court.happens("rejected")
             return looked
 
@@ -193,10 +193,10 @@ class TestAgain:
     def test_nothing_is_written_to_the_store(self, court: Court) -> None:
         verdict = court.said()
         before = sorted((path.name, path.stat().st_mtime_ns) for path in home_of(court.folder).iterdir())
-        heads = rests_on(court.desk)
+        heads = rests_on(court.workspace)
         assert court.checked(verdict).again == "identical"
         after = sorted((path.name, path.stat().st_mtime_ns) for path in home_of(court.folder).iterdir())
-        assert (rests_on(court.desk), [name for name, _ in after]) == (heads, [name for name, _ in before])
+        assert (rests_on(court.workspace), [name for name, _ in after]) == (heads, [name for name, _ in before])
 
 
 class TestDiffers:
@@ -245,7 +245,7 @@ class TestCannot:
 
     def test_erased_since(self, court: Court) -> None:
         verdict = court.said()
-        erase(court.desk, ["2", "3"], who="ana", why="a secret")
+        erase(court.workspace, ["2", "3"], who="ana", why="a secret")
         assert self.because(court, verdict) == "2 record(s) were erased since"
         later = court.said()
         assert court.checked(later).again == "identical", "what was erased before it is no matter"
@@ -265,7 +265,7 @@ class TestCannot:
         court.indexed()
         court.happens("indexed")
         verdict = court.said()
-        dupes_index(court.desk, IndexRequest(ranges=(f"{court.base}..{court.head}",), workers=1, anew=True))
+        dupes_index(court.workspace, IndexRequest(ranges=(f"{court.base}..{court.head}",), workers=1, anew=True))
         assert "indexed change(s) that it was compared with are not those" in self.because(court, verdict)
 
     def test_a_description(self, court: Court) -> None:

@@ -30,10 +30,12 @@ class World:
         self.built: Built = a_repository(folder)
         self.commits = a_history(self.built, *versions)
         self.built.checkout()
-        self.desk = Workspace(folder, now_ns=lambda: (NOON + 3600) * 1_000_000_000)
+        self.workspace = Workspace(folder, now_ns=lambda: (NOON + 3600) * 1_000_000_000)
 
     def reasons(self, description: bytes | None = None) -> list[ReasonReport]:
-        report = gate(self.desk, GateRequest(change=f"{self.commits[0]}..{self.commits[-1]}", description=description))
+        report = gate(
+            self.workspace, GateRequest(change=f"{self.commits[0]}..{self.commits[-1]}", description=description)
+        )
         return [reason for reason in report.reasons if reason.code.startswith("CITE-")]
 
     def codes(self, description: bytes | None = None) -> list[str]:
@@ -86,7 +88,7 @@ def test_the_description(tmp_path: Path) -> None:
 def test_ids_in_a_description_are_those_of_the_registry(tmp_path: Path) -> None:
     world = World(tmp_path, {b"a.py": b"a = 1\n"}, {b"a.py": b"a = 2\n"})
     spool_of(tmp_path).put(an_event("source", id="s1"))
-    cite_list(world.desk)
+    cite_list(world.workspace)
     assert world.codes(b"See [S1].") == []
     assert world.codes(b"See [S2].") == ["CITE-BROKEN"]
 

@@ -25,7 +25,7 @@ from tests.builders.repo import NOON
 
 
 def shown(world: World) -> GraphShowReport:
-    return graph_show(world.desk, ViewOptions())
+    return graph_show(world.workspace, ViewOptions())
 
 
 def edges(report: GraphShowReport) -> dict[tuple[str, str, str], tuple[int, str]]:
@@ -65,14 +65,14 @@ def test_traced_programs_become_edges_with_what_shows_them(world: World) -> None
 def test_asking_twice_counts_once(world: World) -> None:
     world.calls("s1", "Read", "Edit")
     assert shown(world).edges == shown(world).edges
-    with world.desk.reading() as store:
+    with world.workspace.reading() as store:
         assert list(GraphTables(store).units().values()) == [2]
 
 
 def test_what_may_go_on_is_learnt_at_each_question_and_kept_when_it_is_over(world: World) -> None:
     world.calls("s1", "Read", "Edit", at=world.now - HOUR)
     assert edges(shown(world))["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
-    with world.desk.reading() as store:
+    with world.workspace.reading() as store:
         assert GraphTables(store).units() == {"session:s1": OPEN}
         assert list(GraphTables(store).edges()) == []
     world.calls("s1", "Bash", at=world.now - HOUR + 60)
@@ -80,7 +80,7 @@ def test_what_may_go_on_is_learnt_at_each_question_and_kept_when_it_is_over(worl
     world.now += 48 * HOUR
     later = shown(world)
     assert edges(later)["tool:Read", "tool:Edit", "sequence"] == (1, "inferred")
-    with world.desk.reading() as store:
+    with world.workspace.reading() as store:
         assert GraphTables(store).units() == {"session:s1": 3}
     assert shown(world).edges == later.edges
 
@@ -117,17 +117,17 @@ def test_other_rules_learn_again(world: World) -> None:
 
 def test_a_way_and_none(world: World) -> None:
     world.calls("s1", "Read", "Edit", "Bash")
-    found = graph_path(world.desk, "Read", "tool:Bash", "document")
+    found = graph_path(world.workspace, "Read", "tool:Bash", "document")
     assert found.nodes == ["tool:Read", "tool:Edit", "tool:Bash"] and found.outcome == "fine"
     assert found.cost == pytest.approx(2 / (0.5 * 0.7))
-    back = graph_path(world.desk, "Bash", "Read", "document")
+    back = graph_path(world.workspace, "Bash", "Read", "document")
     assert (back.nodes, back.cost, back.outcome) == ([], None, "found")
 
 
 def test_an_unknown_node_names_the_nearest(world: World) -> None:
     world.calls("s1", "Read", "Edit")
     with pytest.raises(InputError) as caught:
-        graph_path(world.desk, "Raed", "Edit", "document")
+        graph_path(world.workspace, "Raed", "Edit", "document")
     assert caught.value.hint == "the nearest is 'tool:Read'"
 
 
@@ -135,7 +135,7 @@ def test_nodes_that_share_neighbours_are_alike(world: World) -> None:
     for number in range(3):
         world.calls(f"s{number}", "Read", "Edit", "Bash", at=NOON + number * HOUR)
         world.calls(f"t{number}", "Read", "Write", "Bash", at=NOON + number * HOUR)
-    report = graph_related(world.desk, "Edit", "page", None)
+    report = graph_related(world.workspace, "Edit", "page", None)
     assert report.alike[0].node == "tool:Write"
     assert {each.node for each in report.alike[0].witnesses} == {"tool:Read", "tool:Bash"}
     assert all(edge.evidence for each in report.alike[0].witnesses for edge in each.edges)
@@ -146,24 +146,24 @@ def test_a_session_of_traced_programs_is_all_of_their_executions(world: World) -
     world.span("e1", "1", "Read", 0, 1, session="traced")
     world.span("e2", "1", "Edit", 2, 3, session="traced")
     world.span("e3", "1", "Bash", 4, 5)
-    found = graph_show(world.desk, ViewOptions(session="traced"))
+    found = graph_show(world.workspace, ViewOptions(session="traced"))
     assert [node.name for node in found.nodes] == ["tool:Edit", "tool:Read"]
-    assert graph_next(world.desk, "traced", (), None).after == ["Read", "Edit"]
+    assert graph_next(world.workspace, "traced", (), None).after == ["Read", "Edit"]
 
 
 def test_the_next_call_is_what_usually_follows(world: World) -> None:
     for number in range(20):
         world.calls(f"s{number}", "Read", "Edit", "Bash", at=NOON + number * 60)
     world.calls("now", "Read", at=NOON + HOUR)
-    report = graph_next(world.desk, "now", (), None)
+    report = graph_next(world.workspace, "now", (), None)
     assert report.suggestions[0].name == "Edit" and report.suggestions[0].chance > 0.5
     assert sum(one.chance for one in report.suggestions) <= 1 + 1e-9
     assert report.suggestions[0].edges[0].type == "sequence"
-    assert graph_next(world.desk, "no", (), None).suggestions == report.suggestions  # the start of an id is enough
-    (bash,) = graph_next(world.desk, None, ("Read", "Edit"), 1).suggestions
+    assert graph_next(world.workspace, "no", (), None).suggestions == report.suggestions  # the start of an id is enough
+    (bash,) = graph_next(world.workspace, None, ("Read", "Edit"), 1).suggestions
     assert bash.name == "Bash" and [edge.start for edge in bash.edges] == ["tool:Edit"]
     with pytest.raises(InputError):
-        graph_next(world.desk, "nobody", (), None)
+        graph_next(world.workspace, "nobody", (), None)
 
 
 def test_calls_have_finer_names_where_that_is_known(world: World) -> None:
@@ -175,13 +175,13 @@ def test_calls_have_finer_names_where_that_is_known(world: World) -> None:
             moment = text_from((at + place * 10) * NS)
             event = an_event("call", id=f"{number}-{place}", session=f"s{number}", at=moment, name=name, input=given)
             spool_of(world.path).put(event)
-    report = graph_next(world.desk, None, ("Read .py",), 1)
+    report = graph_next(world.workspace, None, ("Read .py",), 1)
     assert [one.name for one in report.suggestions] == ["Bash git add"]
 
 
 def test_an_order_without_circles_says_what_it_removed(world: World) -> None:
     world.calls("s1", "Read", "Edit", "Read")
-    report = graph_dag(world.desk, ["Read", "Edit"])
+    report = graph_dag(world.workspace, ["Read", "Edit"])
     assert sorted(report.order) == ["tool:Edit", "tool:Read"]
     assert len(report.removed) == 1
 
@@ -189,12 +189,12 @@ def test_an_order_without_circles_says_what_it_removed(world: World) -> None:
 def test_a_session_is_a_tree(world: World) -> None:
     world.calls("abc1", *(["Read"] * 5), "Edit")
     world.calls("xyz", "Bash")
-    report = graph_show(world.desk, ViewOptions(session="abc"))
+    report = graph_show(world.workspace, ViewOptions(session="abc"))
     labels = [row["label"] for row in report.elements["table"]]
     assert "Read ×5" in labels and "Edit" in labels and "Bash" not in labels
-    assert graph_show(world.desk, ViewOptions(session="abc1", lanes=True)).view == "lanes"
+    assert graph_show(world.workspace, ViewOptions(session="abc1", lanes=True)).view == "lanes"
     with pytest.raises(InputError, match="no session"):
-        graph_show(world.desk, ViewOptions(session="nowhere"))
+        graph_show(world.workspace, ViewOptions(session="nowhere"))
 
 
 def test_periods_and_agents_differ(world: World) -> None:
@@ -202,11 +202,11 @@ def test_periods_and_agents_differ(world: World) -> None:
     world.calls("s2", "Read", "Bash", at=NOON + HOUR, agent="other")
     noon = text_from((NOON + 60) * NS)
     for sides in ((f"..{noon}", f"{noon}.."), ("robot", "other")):
-        report = graph_diff(world.desk, *sides, ViewOptions())
+        report = graph_diff(world.workspace, *sides, ViewOptions())
         changes = {(one.start, one.end): one.change for one in report.changes if one.type == "sequence"}
         assert changes == {("tool:Read", "tool:Edit"): "gone", ("tool:Read", "tool:Bash"): "new"}
     with pytest.raises(InputError) as caught:
-        graph_diff(world.desk, "robot", "nobody", ViewOptions())
+        graph_diff(world.workspace, "robot", "nobody", ViewOptions())
     assert "other, robot" in (caught.value.hint or "")
 
 

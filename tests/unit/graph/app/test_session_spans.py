@@ -157,18 +157,18 @@ def test_every_call_has_one_span_and_every_parent_is_there(
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     return Workspace(a_git_folder(tmp_path / "repo"))
 
 
-def test_a_real_transcript_with_a_subagent(desk: Workspace, tmp_path: Path) -> None:
-    made = Transcript("5d2f0c3e", desk.folder).prompt("look").read("a.py", "x\n")
+def test_a_real_transcript_with_a_subagent(workspace: Workspace, tmp_path: Path) -> None:
+    made = Transcript("5d2f0c3e", workspace.folder).prompt("look").read("a.py", "x\n")
     helper = made.subagent("a1")
     helper.read("b.py", "y\n")
     made.subagent_done(helper).prompt("and now").write("c.py", None, "z\n").call("mcp__git__log", {}, {}, "ok")
     made.put(tmp_path / "transcripts")
-    import_transcripts(desk, TRANSCRIPT_READERS["claude-code"], tmp_path / "transcripts")
-    with desk.reading() as store:
+    import_transcripts(workspace, TRANSCRIPT_READERS["claude-code"], tmp_path / "transcripts")
+    with workspace.reading() as store:
         spans = spans_of_session(store, SessionId("5d2f0c3e"))
         assert spans == spans_of_session(store, SessionId("5d2f0c3e"), AgentName("claude-code"))
         assert spans_of_session(store, SessionId("5d2f0c3e"), AgentName("another")) == []
@@ -189,8 +189,8 @@ def test_a_real_transcript_with_a_subagent(desk: Workspace, tmp_path: Path) -> N
     assert (dict(written.attributes)["file"], written.status) == ("c.py", SpanStatus.OK)
 
 
-def test_a_session_of_which_only_spans_or_edits_were_recorded_gives_none(desk: Workspace) -> None:
-    spool_of(desk.folder).put(an_event("span", agent="robot"))
-    spool_of(desk.folder).put(an_event("edit"))
-    with desk.reading() as store:
+def test_a_session_of_which_only_spans_or_edits_were_recorded_gives_none(workspace: Workspace) -> None:
+    spool_of(workspace.folder).put(an_event("span", agent="robot"))
+    spool_of(workspace.folder).put(an_event("edit"))
+    with workspace.reading() as store:
         assert spans_of_session(store, S) == []

@@ -26,21 +26,21 @@ from tests.builders.otlp import a_request, an_otlp_span, spans_seen
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     return Workspace(a_git_folder(tmp_path / "repo"))
 
 
-def kept(desk: Workspace) -> list[ObservedSpan]:
-    with desk.reading() as store:
+def kept(workspace: Workspace) -> list[ObservedSpan]:
+    with workspace.reading() as store:
         found = [
             seen.view for execution in SpanTables(store).executions() for seen in spans_of_execution(store, execution)
         ]
     return sorted(merged_spans(found), key=repr)
 
 
-def told(desk: Workspace, *events: bytes) -> None:
+def told(workspace: Workspace, *events: bytes) -> None:
     for event in events:
-        spool_of(desk.folder).put(event)
+        spool_of(workspace.folder).put(event)
 
 
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -58,36 +58,39 @@ def test_export_and_import_give_the_same_spans(
     assert report.spans == len(kept(one))
 
 
-def test_a_captured_session_comes_back_as_the_same_spans(desk: Workspace, tmp_path: Path) -> None:
-    told(desk, an_event("session"), an_event("prompt"), an_event("call", id="c", ended_at="2026-01-31T12:00:09Z"))
-    report = export_otlp_to(desk, tmp_path / "out.json", SpanExportRequest(session="s1"))
+def test_a_captured_session_comes_back_as_the_same_spans(workspace: Workspace, tmp_path: Path) -> None:
+    told(workspace, an_event("session"), an_event("prompt"), an_event("call", id="c", ended_at="2026-01-31T12:00:09Z"))
+    report = export_otlp_to(workspace, tmp_path / "out.json", SpanExportRequest(session="s1"))
     assert (report.spans, report.executions, report.sessions) == (3, 1, 1)
-    assert import_otlp(desk, [tmp_path / "out.json"]).new == 3
-    again = export_otlp_to(desk, tmp_path / "again.json", SpanExportRequest())
+    assert import_otlp(workspace, [tmp_path / "out.json"]).new == 3
+    again = export_otlp_to(workspace, tmp_path / "again.json", SpanExportRequest())
     assert (again.spans, again.executions) == (3, 1)
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "out.json").read_bytes()
 
 
-def test_one_session_one_execution_or_all(desk: Workspace, tmp_path: Path) -> None:
+def test_one_session_one_execution_or_all(workspace: Workspace, tmp_path: Path) -> None:
     start = {"execution": "e1", "span": "a", "server": None, "span_kind": "capability", "session": "s2"}
-    told(desk, an_event("span", **start), an_event("span", **{**start, "execution": "e2", "session": None}))
-    told(desk, an_event("session"))
+    told(workspace, an_event("span", **start), an_event("span", **{**start, "execution": "e2", "session": None}))
+    told(workspace, an_event("session"))
     out = tmp_path / "out"
-    assert export_otlp_to(desk, out, SpanExportRequest(execution="e2")).spans == 1
-    assert export_otlp_to(desk, out, SpanExportRequest(session="s2")).executions == 1
-    whole = export_otlp_to(desk, out, SpanExportRequest())
+    assert export_otlp_to(workspace, out, SpanExportRequest(execution="e2")).spans == 1
+    assert export_otlp_to(workspace, out, SpanExportRequest(session="s2")).executions == 1
+    whole = export_otlp_to(workspace, out, SpanExportRequest())
     assert (whole.spans, whole.executions, whole.sessions, whole.without_end) == (3, 3, 1, 3)
     for nobody in (SpanExportRequest(session="none"), SpanExportRequest(execution="none")):
         with pytest.raises(InputError):
-            export_otlp_to(desk, tmp_path / "nothing", nobody)
+            export_otlp_to(workspace, tmp_path / "nothing", nobody)
     assert not (tmp_path / "nothing").exists()
 
 
-def test_a_start_and_its_end_go_out_as_one(desk: Workspace, tmp_path: Path) -> None:
+def test_a_start_and_its_end_go_out_as_one(workspace: Workspace, tmp_path: Path) -> None:
     base = {"execution": "e1", "span": "a", "at": "2026-01-31T12:00:00Z"}
-    told(desk, an_event("span", **base, attributes={"in": 1}))
-    told(desk, an_event("span", **{**base, "at": "2026-01-31T12:00:05Z"}, phase="end", status="error", attributes={}))
-    assert export_otlp_to(desk, tmp_path / "out", SpanExportRequest()).spans == 1
+    told(workspace, an_event("span", **base, attributes={"in": 1}))
+    told(
+        workspace,
+        an_event("span", **{**base, "at": "2026-01-31T12:00:05Z"}, phase="end", status="error", attributes={}),
+    )
+    assert export_otlp_to(workspace, tmp_path / "out", SpanExportRequest()).spans == 1
     (line,) = (tmp_path / "out").read_text().splitlines()
     (span,) = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
     assert int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"]) == 5 * 10**9
@@ -95,14 +98,16 @@ def test_a_start_and_its_end_go_out_as_one(desk: Workspace, tmp_path: Path) -> N
     assert {"key": "openinference.span.kind", "value": {"stringValue": "TOOL"}} in span["attributes"]
 
 
-def test_many_spans_come_in_several_lines(desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_spans_come_in_several_lines(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(exporting, "CHUNK_SPANS", 2)
     (tmp_path / "in.json").write_text(json.dumps(a_request(*(an_otlp_span(n) for n in range(1, 6)))))
-    import_otlp(desk, [tmp_path / "in.json"])
+    import_otlp(workspace, [tmp_path / "in.json"])
     for protobuf in (False, True):
-        export_otlp_to(desk, tmp_path / "out", SpanExportRequest(protobuf=protobuf))
-        assert import_otlp(desk, [tmp_path / "out"]).known == 5 or protobuf
-    export_otlp_to(desk, tmp_path / "out", SpanExportRequest())
+        export_otlp_to(workspace, tmp_path / "out", SpanExportRequest(protobuf=protobuf))
+        assert import_otlp(workspace, [tmp_path / "out"]).known == 5 or protobuf
+    export_otlp_to(workspace, tmp_path / "out", SpanExportRequest())
     assert (tmp_path / "out").read_bytes().count(b"\n") == 3
 
 

@@ -31,7 +31,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     return Workspace(a_git_folder(tmp_path / "repo"))
 
 
@@ -45,22 +45,26 @@ def mended(report: ImportOtlpReport) -> dict[str, int]:
     return {one.code: one.count for one in report.repairs}
 
 
-def kept(desk: Workspace, execution: str = TRACE) -> list[ObservedSpan]:
-    with desk.reading() as store:
+def kept(workspace: Workspace, execution: str = TRACE) -> list[ObservedSpan]:
+    with workspace.reading() as store:
         return [seen.view for seen in spans_of_execution(store, ExecutionId(execution))]
 
 
-def test_spans_are_kept_once_however_often_they_are_brought(desk: Workspace, tmp_path: Path) -> None:
+def test_spans_are_kept_once_however_often_they_are_brought(workspace: Workspace, tmp_path: Path) -> None:
     file = a_file(tmp_path, a_request(an_otlp_span(1), an_otlp_span(2, parent=1)), a_request(an_otlp_span(3, parent=1)))
-    first, second = import_otlp(desk, [file]), import_otlp(desk, [file])
+    first, second = import_otlp(workspace, [file]), import_otlp(workspace, [file])
     assert (first.spans, first.new, first.known, first.repairs) == (3, 3, 0, [])
     assert (second.spans, second.new, second.known, second.repairs) == (3, 0, 3, [])
-    assert [(one.id[-1], one.parent and one.parent[-1]) for one in kept(desk)] == [("1", None), ("2", "1"), ("3", "1")]
+    assert [(one.id[-1], one.parent and one.parent[-1]) for one in kept(workspace)] == [
+        ("1", None),
+        ("2", "1"),
+        ("3", "1"),
+    ]
 
 
-def test_everything_that_is_wrong_is_named_and_the_rest_is_kept(desk: Workspace, tmp_path: Path) -> None:
+def test_everything_that_is_wrong_is_named_and_the_rest_is_kept(workspace: Workspace, tmp_path: Path) -> None:
     report = import_otlp(
-        desk,
+        workspace,
         [
             a_file(
                 tmp_path,
@@ -89,56 +93,56 @@ def test_everything_that_is_wrong_is_named_and_the_rest_is_kept(desk: Workspace,
     assert (report.spans, report.new) == (7, 6)
     places = {one.code: [place.line for place in one.places] for one in report.repairs}
     assert (places["unreadable"], places["no-parent"], places["late-parent"]) == ([2, 9, 10], [6], [1])
-    assert len(kept(desk)) == 6
+    assert len(kept(workspace)) == 6
 
 
 def test_repairs_are_the_same_when_batches_are_small(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "BATCH_SPANS", 2)
     spans = [an_otlp_span(n, parent=n // 2 or None) for n in range(7, 0, -1)]
-    report = import_otlp(desk, [a_file(tmp_path, *spans, *spans[:3], an_otlp_span(7, parent=3, name="x"))])
+    report = import_otlp(workspace, [a_file(tmp_path, *spans, *spans[:3], an_otlp_span(7, parent=3, name="x"))])
     assert mended(report) == {"late-parent": 6, "repeated": 3, "same-id": 1}
 
 
-def test_a_parent_may_come_in_another_file_or_another_import(desk: Workspace, tmp_path: Path) -> None:
+def test_a_parent_may_come_in_another_file_or_another_import(workspace: Workspace, tmp_path: Path) -> None:
     child = a_file(tmp_path, an_otlp_span(2, parent=1), name="child.jsonl")
     parent = a_file(tmp_path, an_otlp_span(1), name="parent.jsonl")
-    assert mended(import_otlp(desk, [child, parent])) == {"late-parent": 1}
+    assert mended(import_otlp(workspace, [child, parent])) == {"late-parent": 1}
     other = a_file(tmp_path, an_otlp_span(3, parent=1), name="other.jsonl")
-    assert mended(import_otlp(desk, [other])) == {}
+    assert mended(import_otlp(workspace, [other])) == {}
 
 
 def test_more_parents_than_are_waited_for_are_counted(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "WAITING_MAX", 2)
-    report = import_otlp(desk, [a_file(tmp_path, *(an_otlp_span(n, parent=n + 100) for n in range(1, 6)))])
+    report = import_otlp(workspace, [a_file(tmp_path, *(an_otlp_span(n, parent=n + 100) for n in range(1, 6)))])
     assert (mended(report), report.unfollowed) == ({"no-parent": 2}, 3)
 
 
-def test_places_are_bounded_and_counts_are_not(desk: Workspace, tmp_path: Path) -> None:
-    report = import_otlp(desk, [a_file(tmp_path, *[b"{"] * 50, an_otlp_span())])
+def test_places_are_bounded_and_counts_are_not(workspace: Workspace, tmp_path: Path) -> None:
+    report = import_otlp(workspace, [a_file(tmp_path, *[b"{"] * 50, an_otlp_span())])
     (unreadable,) = report.repairs
     assert (unreadable.count, len(unreadable.places), report.new) == (50, 20, 1)
 
 
-def test_secrets_are_taken_out_even_where_that_makes_a_text_too_long(desk: Workspace, tmp_path: Path) -> None:
+def test_secrets_are_taken_out_even_where_that_makes_a_text_too_long(workspace: Workspace, tmp_path: Path) -> None:
     hidden = " password=hunter2"
     span = an_otlp_span(name="x" * 180 + hidden, attributes={"token": SECRET, "note": "x" * 980 + hidden})
-    report = import_otlp(desk, [a_file(tmp_path, a_request(span))])
+    report = import_otlp(workspace, [a_file(tmp_path, a_request(span))])
     assert (report.new, report.repairs) == (1, [])
-    with desk.reading() as store:
+    with workspace.reading() as store:
         (payload,) = (store.tables.payload(record) for record in store.tables.newest(1, None))
     assert isinstance(payload, dict) and len(payload["redacted"]) == 3  # type: ignore[arg-type]
     assert SECRET not in str(payload) and "hunter2" not in str(payload)
 
 
-def test_texts_are_kept_when_they_are_asked_for(desk: Workspace, tmp_path: Path) -> None:
+def test_texts_are_kept_when_they_are_asked_for(workspace: Workspace, tmp_path: Path) -> None:
     file = a_file(tmp_path, a_request(an_otlp_span(attributes={"input.value": "why?"})))
-    without, with_texts = import_otlp(desk, [file]), import_otlp(desk, [file], texts=True)
+    without, with_texts = import_otlp(workspace, [file]), import_otlp(workspace, [file], texts=True)
     assert (without.attributes_left_out, with_texts.attributes_left_out) == (1, 0)
-    assert [dict(one.attributes).get("input.value") for one in kept(desk)] == [None, "why?"]
+    assert [dict(one.attributes).get("input.value") for one in kept(workspace)] == [None, "why?"]
 
 
 def as_protobuf(*values: dict[str, Any]) -> bytes:
@@ -163,11 +167,11 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_shape_is_known_by_its_content(desk: Workspace, tmp_path: Path, shape: str) -> None:
+def test_every_shape_is_known_by_its_content(workspace: Workspace, tmp_path: Path, shape: str) -> None:
     file = tmp_path / "some.file"
     file.write_bytes(SHAPES[shape])
     assert what_is(file) == (ImportKind.OTLP, None)
-    report = import_otlp(desk, [file])
+    report = import_otlp(workspace, [file])
     assert (report.new, report.repairs) == (3 if shape == "frames" else 2, [])
 
 
@@ -180,40 +184,42 @@ def test_other_files_are_not_taken_for_spans(tmp_path: Path, content: bytes) -> 
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_file_that_is_cut_short_gives_what_came_before_the_cut(desk: Workspace, tmp_path: Path, shape: str) -> None:
+def test_a_file_that_is_cut_short_gives_what_came_before_the_cut(
+    workspace: Workspace, tmp_path: Path, shape: str
+) -> None:
     file = tmp_path / "some.file"
     file.write_bytes(SHAPES[shape][:-9])
-    report = import_otlp(desk, [file])
+    report = import_otlp(workspace, [file])
     assert mended(report)["unreadable"] >= 1
 
 
 def test_one_value_that_is_too_large_is_refused_and_lines_are_not(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(otlp_files, "OBJECT_BYTES_MAX", 2000)
     wide = a_request(*(an_otlp_span(n) for n in range(1, 20)))
     one = a_file(tmp_path, json.dumps(wide, indent=1).encode(), name="one.json")
-    (refused,) = import_otlp(desk, [one]).repairs
+    (refused,) = import_otlp(workspace, [one]).repairs
     assert "more than 2,000 bytes" in refused.places[0].what
-    lines = import_otlp(desk, [a_file(tmp_path, wide, *(an_otlp_span(n) for n in range(1, 20)))])
+    lines = import_otlp(workspace, [a_file(tmp_path, wide, *(an_otlp_span(n) for n in range(1, 20)))])
     assert (lines.new, mended(lines)) == (19, {"unreadable": 1})
 
 
 def test_protobuf_of_any_size_is_read_a_message_at_a_time(
-    desk: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(otlp_files, "OBJECT_BYTES_MAX", 500)
     data = b"".join(as_protobuf(a_request(an_otlp_span(n))) for n in range(1, 20))
     (tmp_path / "spans.pb").write_bytes(data)
-    assert len(data) > 500 and import_otlp(desk, [tmp_path / "spans.pb"]).new == 19
+    assert len(data) > 500 and import_otlp(workspace, [tmp_path / "spans.pb"]).new == 19
     (tmp_path / "wide.pb").write_bytes(data + as_protobuf(a_request(*(an_otlp_span(n) for n in range(30, 60)))))
-    wide = import_otlp(desk, [tmp_path / "wide.pb"])
+    wide = import_otlp(workspace, [tmp_path / "wide.pb"])
     assert (wide.known, mended(wide)["unreadable"]) == (19, 1)
 
 
-def test_a_file_that_is_not_there_is_refused(desk: Workspace, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no file"):
-        import_otlp(desk, [tmp_path / "none"])
+        import_otlp(workspace, [tmp_path / "none"])
 
 
 def test_the_command_tells_what_was_mended(tmp_path: Path) -> None:
@@ -249,15 +255,15 @@ def test_nothing_aborts_and_every_span_is_accounted_for(
     lines: list[bytes], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("spans")
-    desk = Workspace(a_git_folder(folder / "repo"))
+    workspace = Workspace(a_git_folder(folder / "repo"))
     file = folder / "spans.jsonl"
     file.write_bytes(json.dumps(a_request(an_otlp_span(1))).encode() + b"\n" + b"\n".join(lines))
-    first, second = import_otlp(desk, [file]), import_otlp(desk, [file])
+    first, second = import_otlp(workspace, [file]), import_otlp(workspace, [file])
     counts = mended(first)
     assert first.spans == first.new + counts.get("repeated", 0)
     assert (second.new, second.known + mended(second).get("repeated", 0)) == (0, second.spans)
     assert counts.get("no-parent", 0) == mended(second).get("no-parent", 0)
-    seen = {(one.id, one.parent) for one in kept(desk)}
+    seen = {(one.id, one.parent) for one in kept(workspace)}
     ids = {id for id, _ in seen}
     assert bool(counts.get("no-parent")) == any(parent is not None and parent not in ids for _, parent in seen)
 

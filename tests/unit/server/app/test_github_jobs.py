@@ -29,7 +29,7 @@ OLD, NEW = b"one = first(1)\n", b"one = first(1)\nalpha = beta(gamma)\n"
 class Team:
     """A service's surroundings: the origin on GitHub's side, the database, what the operator set."""
 
-    desk: Workspace
+    workspace: Workspace
     fake: FakeGitHub
     origin: Built
     settings: GitHubSettings
@@ -46,12 +46,12 @@ class Team:
 
     def work(self) -> JobTally:
         """A worker does what is due."""
-        report = JobWorker(self.desk, KINDS).run(once=True)
+        report = JobWorker(self.workspace, KINDS).run(once=True)
         return JobTally(report.done, report.again, report.aside, report.lost)
 
     def jobs(self, state: JobState) -> list[str]:
         """What failed jobs in a state say."""
-        with control_of(self.desk) as control:
+        with control_of(self.workspace) as control:
             return [job.error or "" for job in control.jobs.in_states((state,), 99)]
 
     def pull(self, number: int, base: str, head: str) -> None:
@@ -72,11 +72,11 @@ class Team:
 
     @property
     def _project(self) -> Workspace:
-        return replace(self.desk, project="web-shop")
+        return replace(self.workspace, project="web-shop")
 
     def _taken_in(self, event: str, body: bytes, headers: dict[str, str]) -> None:
-        keeper = DeliveryIntake(self.settings, self.desk.now_ns, self.desk.token)
-        with control_of(self.desk, as_service=True) as control:
+        keeper = DeliveryIntake(self.settings, self.workspace.now_ns, self.workspace.token)
+        with control_of(self.workspace, as_service=True) as control:
             sent = WebhookDelivery(event, headers["X-GitHub-Delivery"], headers["X-Hub-Signature-256"], body)
             keeper.take_in(control, sent)
 
@@ -96,11 +96,11 @@ def team(fresh_postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             monkeypatch.setenv(f"CUSTODY_GITHUB_{name}", text)
         origin = a_repository(tmp_path / "github" / f"{REPOSITORY}.git")
         now = [1_767_225_600 * 10**9]
-        desk = Workspace(tmp_path, database=fresh_postgres, now_ns=lambda: now[0])
-        init_database(desk, None)
-        create_project(desk, "web-shop")
-        connect(desk, REPOSITORY, "web-shop")
-        yield Team(desk, fake, origin, github_settings(), now)
+        workspace = Workspace(tmp_path, database=fresh_postgres, now_ns=lambda: now[0])
+        init_database(workspace, None)
+        create_project(workspace, "web-shop")
+        connect(workspace, REPOSITORY, "web-shop")
+        yield Team(workspace, fake, origin, github_settings(), now)
 
 
 def test_a_delivery_ends_as_a_check_run(team: Team) -> None:
@@ -195,25 +195,25 @@ def test_backfill_takes_each_request_over_once(team: Team) -> None:
         team.pull(number, base, head)
     team.fake.closed(1, head)
     team.fake.closed(2, None)
-    first = backfill(team.desk, REPOSITORY, team.settings)
+    first = backfill(team.workspace, REPOSITORY, team.settings)
     assert (first.open, first.closed, first.added) == (1, 2, 4)
-    assert backfill(team.desk, REPOSITORY, team.settings).added == 0
+    assert backfill(team.workspace, REPOSITORY, team.settings).added == 0
     assert team.work() == JobTally(done=4)
     team.fake.closed(3, head)
-    assert backfill(team.desk, REPOSITORY, team.settings).added == 1
+    assert backfill(team.workspace, REPOSITORY, team.settings).added == 1
 
 
 def test_repositories_are_connected_and_let_go(team: Team) -> None:
-    assert [one.name for one in list_connections(team.desk).repositories] == [REPOSITORY]
-    assert disconnect(team.desk, REPOSITORY.upper()).done == "disconnected"
-    assert list_connections(team.desk).repositories == []
+    assert [one.name for one in list_connections(team.workspace).repositories] == [REPOSITORY]
+    assert disconnect(team.workspace, REPOSITORY.upper()).done == "disconnected"
+    assert list_connections(team.workspace).repositories == []
     with pytest.raises(InputError, match="not connected"):
-        disconnect(team.desk, REPOSITORY)
+        disconnect(team.workspace, REPOSITORY)
     with pytest.raises(InputError, match="no project"):
-        connect(team.desk, REPOSITORY, "nobody-made-this")
+        connect(team.workspace, REPOSITORY, "nobody-made-this")
 
 
 def test_what_the_operator_did_not_say_is_named(team: Team) -> None:
     for lacking in (replace(team.settings, key=None), replace(team.settings, mirrors=None)):
         with pytest.raises(InputError, match="CUSTODY_GITHUB"):
-            backfill(team.desk, REPOSITORY, lacking)
+            backfill(team.workspace, REPOSITORY, lacking)

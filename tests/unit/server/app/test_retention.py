@@ -18,13 +18,13 @@ LONG = "what somebody asked, at length\n" * 300
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     now = ns_from(AT) + 30 * DAY_NS
     return Workspace(a_git_folder(tmp_path), now_ns=lambda: now)
 
 
-def test_old_prompts_are_erased_and_verify_says_so(desk: Workspace) -> None:
-    with desk.writing() as store:
+def test_old_prompts_are_erased_and_verify_says_so(workspace: Workspace) -> None:
+    with workspace.writing() as store:
         made = store.append(
             [
                 an_arrival("prompt", id="old", text="a secret"),
@@ -32,39 +32,39 @@ def test_old_prompts_are_erased_and_verify_says_so(desk: Workspace) -> None:
                 an_arrival("prompt", id="new", at="2026-02-20T12:00:00Z"),
             ]
         ).made
-    assert retain(desk, 29) == 3, "two payloads and a long text"
-    report = verify(desk)
+    assert retain(workspace, 29) == 3, "two payloads and a long text"
+    report = verify(workspace)
     assert (report.outcome, report.erased) == ("fine", 3)
-    with desk.reading() as store:
+    with workspace.reading() as store:
         said = [store.tables.payload(record) for record in made]
         assert said[:2] == [None, None]
         assert said[2] is not None
         (told,) = [r for r in store.tables.newest(10, "erased") if r.entry.digest][:1]
         assert store.tables.payload(told) is not None
-    assert retain(desk, 29) == 0, "what was erased is not erased again"
+    assert retain(workspace, 29) == 0, "what was erased is not erased again"
 
 
-def test_nothing_that_a_conclusion_rests_on_is_erased(desk: Workspace) -> None:
+def test_nothing_that_a_conclusion_rests_on_is_erased(workspace: Workspace) -> None:
     kept = [kind for kind in KINDS if kind != "prompt"]
-    with desk.writing() as store:
+    with workspace.writing() as store:
         made = store.append([an_arrival(kind, id=kind) for kind in kept]).made
-    assert retain(desk, 1) == 0
-    with desk.reading() as store:
+    assert retain(workspace, 1) == 0
+    with workspace.reading() as store:
         assert all(store.tables.payload(record) is not None for record in made)
 
 
-def test_a_text_that_an_edit_holds_too_stays(desk: Workspace) -> None:
-    with desk.writing() as store:
+def test_a_text_that_an_edit_holds_too_stays(workspace: Workspace) -> None:
+    with workspace.writing() as store:
         store.append([an_arrival("prompt", id="p", text=LONG), an_arrival("edit", id="e", after=LONG)])
-    assert retain(desk, 1) == 1, "the prompt's payload goes, the text that it shares stays"
-    with desk.reading() as store:
+    assert retain(workspace, 1) == 1, "the prompt's payload goes, the text that it shares stays"
+    with workspace.reading() as store:
         (edit,) = edits_of_file(store, RepoPath.of("src/app.py"), since_ns=0, until_ns=2**62)
         payload = store.tables.payload(edit.record)
         assert isinstance(payload, dict)
         assert payload["after"] == LONG
 
 
-def test_what_is_as_old_as_it_may_be_stays(desk: Workspace) -> None:
-    with desk.writing() as store:
+def test_what_is_as_old_as_it_may_be_stays(workspace: Workspace) -> None:
+    with workspace.writing() as store:
         store.append([an_arrival("prompt", id="p")])
-    assert retain(desk, 30) == 0
+    assert retain(workspace, 30) == 0

@@ -46,14 +46,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, clock: Clock) -> Workspace:
+def workspace(tmp_path: Path, clock: Clock) -> Workspace:
     # Chance is always at its end: nothing is taken off what a job waits.
     return Workspace(a_git_folder(tmp_path), now_ns=clock, token=lambda: "f" * 32)
 
 
 @pytest.fixture
-def control(desk: Workspace) -> Iterator[ControlTables]:
-    with control_of(desk) as opened:
+def control(workspace: Workspace) -> Iterator[ControlTables]:
+    with control_of(workspace) as opened:
         yield opened
 
 
@@ -62,21 +62,23 @@ def add(control: ControlTables, *keys: str, kind: str = "work") -> None:
         add_job(control, NewJob(kind, "default", key, {"key": key}), id_=f"job-{key}", now_ns=NOON)
 
 
-def once(desk: Workspace, does: Callable[[JobContext], None], rules: WorkRules = RULES) -> tuple[int, int, int, int]:
-    report = JobWorker(desk, {"work": does}, rules).run(once=True)
+def once(
+    workspace: Workspace, does: Callable[[JobContext], None], rules: WorkRules = RULES
+) -> tuple[int, int, int, int]:
+    report = JobWorker(workspace, {"work": does}, rules).run(once=True)
     return report.done, report.again, report.aside, report.lost
 
 
-def test_every_due_job_is_done_with_what_it_was_made_with(desk: Workspace, control: ControlTables) -> None:
+def test_every_due_job_is_done_with_what_it_was_made_with(workspace: Workspace, control: ControlTables) -> None:
     add(control, "1", "2")
     seen: list[tuple[str, object]] = []
-    assert once(desk, lambda work: seen.append((work.key, work.payload))) == (2, 0, 0, 0)
+    assert once(workspace, lambda work: seen.append((work.key, work.payload))) == (2, 0, 0, 0)
     assert seen == [("1", {"key": "1"}), ("2", {"key": "2"})]
-    assert once(desk, lambda work: seen.append((work.key, None))) == (0, 0, 0, 0)
+    assert once(workspace, lambda work: seen.append((work.key, None))) == (0, 0, 0, 0)
 
 
 def test_a_job_that_fails_waits_longer_each_time_and_is_then_set_aside(
-    desk: Workspace, control: ControlTables, clock: Clock
+    workspace: Workspace, control: ControlTables, clock: Clock
 ) -> None:
     add(control, "1")
 
@@ -85,90 +87,94 @@ def test_a_job_that_fails_waits_longer_each_time_and_is_then_set_aside(
 
     waits = []
     for _ in range(2):
-        assert once(desk, fails) == (0, 1, 0, 0)
+        assert once(workspace, fails) == (0, 1, 0, 0)
         (job,) = control.jobs.in_states((JobState.WAITING,), 1)
         waits.append((job.due_ns - clock.now) / SECOND_NS)
-        assert once(desk, fails) == (0, 0, 0, 0), "not before it is due"
+        assert once(workspace, fails) == (0, 0, 0, 0), "not before it is due"
         clock.now = job.due_ns
     assert waits == [4.0, 8.0]
-    assert once(desk, fails) == (0, 0, 1, 0)
-    (line,) = list_jobs(desk, 10).jobs
+    assert once(workspace, fails) == (0, 0, 1, 0)
+    (line,) = list_jobs(workspace, 10).jobs
     assert (line.state, line.attempts, line.error) == ("aside", 3, "the database is away")
 
 
-def test_a_job_set_aside_is_done_when_somebody_says_so(desk: Workspace, control: ControlTables) -> None:
+def test_a_job_set_aside_is_done_when_somebody_says_so(workspace: Workspace, control: ControlTables) -> None:
     add(control, "1")
 
     def refuses(_: JobContext) -> None:
         raise InputError("no such repository")
 
-    assert once(desk, refuses) == (0, 0, 1, 0), "what the caller got wrong is not tried again"
-    retry_job(desk, "job-1")
-    assert once(desk, lambda _: None) == (1, 0, 0, 0)
+    assert once(workspace, refuses) == (0, 0, 1, 0), "what the caller got wrong is not tried again"
+    retry_job(workspace, "job-1")
+    assert once(workspace, lambda _: None) == (1, 0, 0, 0)
     with pytest.raises(InputError, match="no job 'job-1' is set aside"):
-        retry_job(desk, "job-1")
+        retry_job(workspace, "job-1")
 
 
-def test_a_bug_in_one_job_does_not_keep_the_others_from_being_done(desk: Workspace, control: ControlTables) -> None:
+def test_a_bug_in_one_job_does_not_keep_the_others_from_being_done(
+    workspace: Workspace, control: ControlTables
+) -> None:
     add(control, "1", "2")
 
     def does(work: JobContext) -> None:
         if work.key == "1":
             raise ZeroDivisionError("division by \0 zero \ud800")
 
-    assert once(desk, does) == (1, 1, 0, 0)
+    assert once(workspace, does) == (1, 1, 0, 0)
     (job,) = control.jobs.in_states((JobState.WAITING,), 1)
     assert job.error == "ZeroDivisionError: division by ? zero ?", "as any database can hold it"
 
 
 def test_a_killed_workers_job_is_taken_again_after_its_lease(
-    desk: Workspace, control: ControlTables, clock: Clock
+    workspace: Workspace, control: ControlTables, clock: Clock
 ) -> None:
     add(control, "1")
-    assert _killed(lambda: once(desk, lambda _: os._exit(137)))
-    assert once(desk, lambda _: None) == (0, 0, 0, 0), "the lease has not ended"
+    assert _killed(lambda: once(workspace, lambda _: os._exit(137)))
+    assert once(workspace, lambda _: None) == (0, 0, 0, 0), "the lease has not ended"
     clock.pass_(60)
-    assert once(desk, lambda _: None) == (1, 0, 0, 0)
+    assert once(workspace, lambda _: None) == (1, 0, 0, 0)
 
 
-def test_a_job_that_kills_its_workers_is_set_aside(desk: Workspace, control: ControlTables, clock: Clock) -> None:
+def test_a_job_that_kills_its_workers_is_set_aside(workspace: Workspace, control: ControlTables, clock: Clock) -> None:
     add(control, "1")
     for _ in range(3):
-        assert _killed(lambda: once(desk, lambda _: os._exit(137)))
+        assert _killed(lambda: once(workspace, lambda _: os._exit(137)))
         clock.pass_(60)
-    assert once(desk, lambda _: os._exit(137)) == (0, 0, 1, 0)
-    assert list_jobs(desk, 1).jobs[0].error == "begun 3 times and never ended"
+    assert once(workspace, lambda _: os._exit(137)) == (0, 0, 1, 0)
+    assert list_jobs(workspace, 1).jobs[0].error == "begun 3 times and never ended"
 
 
-def test_a_lease_is_renewed_while_the_job_runs(desk: Workspace, control: ControlTables, clock: Clock) -> None:
+def test_a_lease_is_renewed_while_the_job_runs(workspace: Workspace, control: ControlTables, clock: Clock) -> None:
     add(control, "1")
     rules = replace(RULES, lease_seconds=0.06)
     renewed = threading.Event()
 
     def long(_: JobContext) -> None:
-        with control_of(desk) as own:
+        with control_of(workspace) as own:
             clock.pass_(0.05)
             while own.jobs.in_states((JobState.LEASED,), 1)[0].due_ns < NOON + 0.1 * SECOND_NS:
                 renewed.wait(0.001)
             assert own.jobs.take(["work"], NOON + int(0.1 * SECOND_NS), NOON + SECOND_NS) is None
 
-    assert once(desk, long, rules) == (1, 0, 0, 0)
+    assert once(workspace, long, rules) == (1, 0, 0, 0)
 
 
-def test_who_lost_the_lease_says_so_and_records_nothing(desk: Workspace, control: ControlTables, clock: Clock) -> None:
+def test_who_lost_the_lease_says_so_and_records_nothing(
+    workspace: Workspace, control: ControlTables, clock: Clock
+) -> None:
     add(control, "1")
 
     def slow(_: JobContext) -> None:
         clock.pass_(60)
-        with control_of(desk) as other:
+        with control_of(workspace) as other:
             taken = other.jobs.take(["work"], clock.now, clock.now + SECOND_NS)
             assert taken is not None
             assert other.jobs.done(taken, clock.now)
 
-    assert once(desk, slow) == (0, 0, 0, 1)
+    assert once(workspace, slow) == (0, 0, 0, 1)
 
 
-def test_a_stopped_worker_ends_its_job_and_begins_no_other(desk: Workspace, control: ControlTables) -> None:
+def test_a_stopped_worker_ends_its_job_and_begins_no_other(workspace: Workspace, control: ControlTables) -> None:
     add(control, "1", "2")
     done: list[str] = []
     stop = threading.Event()
@@ -177,21 +183,21 @@ def test_a_stopped_worker_ends_its_job_and_begins_no_other(desk: Workspace, cont
         stop.set()
         done.append(work.key)
 
-    report = JobWorker(desk, {"work": does}, RULES, stop).run(once=False)
+    report = JobWorker(workspace, {"work": does}, RULES, stop).run(once=False)
     assert (report.done, done) == (1, ["1"])
 
 
-def test_a_worker_leaves_other_kinds_alone(desk: Workspace, control: ControlTables) -> None:
+def test_a_worker_leaves_other_kinds_alone(workspace: Workspace, control: ControlTables) -> None:
     add(control, "1", kind="other")
-    assert once(desk, lambda _: None) == (0, 0, 0, 0)
+    assert once(workspace, lambda _: None) == (0, 0, 0, 0)
     assert control.jobs.counts()[JobState.WAITING] == 1
 
 
-def test_retention_comes_round_once_a_day(desk: Workspace, control: ControlTables, clock: Clock) -> None:
-    assert add_due(control, desk) == 0
-    retain_project(desk, "default", 30)
+def test_retention_comes_round_once_a_day(workspace: Workspace, control: ControlTables, clock: Clock) -> None:
+    assert add_due(control, workspace) == 0
+    retain_project(workspace, "default", 30)
     ids = iter(f"{n:032x}" for n in range(9))
-    counting = replace(desk, token=lambda: next(ids))
+    counting = replace(workspace, token=lambda: next(ids))
     assert [add_due(control, counting), add_due(control, counting)] == [1, 0]
     clock.pass_(24 * 3600)
     assert add_due(control, counting) == 1

@@ -64,22 +64,22 @@ def bare_scene(tmp_path: Path) -> Scene:
 
 class TestFiles:
     def test_folders_stand_before_files_and_what_agents_wrote_in_before_both(self, scene: Scene) -> None:
-        html = rendered(scene.desk, "blame")
+        html = rendered(scene.workspace, "blame")
         found = [link for link in links_in(html, "blame") if set(link) & {"file", "folder"}]
         assert found == [{"file": "src/app.py"}, {"folder": "src"}, {"file": "README"}]
         assert "3 files in commit" in words_in(html) and "written in 1 of them" in words_in(html)
 
     def test_a_folder_lists_what_is_in_it(self, scene: Scene) -> None:
-        html = rendered(scene.desk, "blame", folder="src")
+        html = rendered(scene.workspace, "blame", folder="src")
         assert {"folder": "src/lib"} in links_in(html, "blame") and {"file": "src/app.py"} in links_in(html, "blame")
         assert {"file": "README"} not in links_in(html, "blame")
 
     def test_a_part_of_a_name_finds_files_below(self, scene: Scene) -> None:
-        assert {"file": "src/lib/x.py"} in links_in(rendered(scene.desk, "blame", named="LIB/X"), "blame")
-        assert "No file here is like that" in words_in(rendered(scene.desk, "blame", named="zebra"))
+        assert {"file": "src/lib/x.py"} in links_in(rendered(scene.workspace, "blame", named="LIB/X"), "blame")
+        assert "No file here is like that" in words_in(rendered(scene.workspace, "blame", named="zebra"))
 
     def test_only_what_agents_wrote_in(self, scene: Scene) -> None:
-        html = rendered(scene.desk, "blame", edited="1")
+        html = rendered(scene.workspace, "blame", edited="1")
         assert [link["file"] for link in links_in(html, "blame") if "file" in link] == ["src/app.py"]
 
     def test_a_long_list_comes_in_pieces_that_hold_each_file_once(self, bare_scene: Scene) -> None:
@@ -87,7 +87,7 @@ class TestFiles:
         seen: list[str] = []
         after: str | None = ""
         while after is not None:
-            links = links_in(rendered(bare_scene.desk, "blame", after=after), "blame")
+            links = links_in(rendered(bare_scene.workspace, "blame", after=after), "blame")
             seen += [link["file"] for link in links if "file" in link]
             assert len(seen) % 100 == 0 or len(seen) == 250
             after = next((link["after"] for link in links if "after" in link), None)
@@ -96,17 +96,19 @@ class TestFiles:
     @pytest.mark.parametrize("name", [name.encode() for name in NAMES] + [b"not \xff utf-8.py", b"\xffx/y.py", b"a\nb"])
     def test_every_name_leads_to_its_file(self, bare_scene: Scene, name: bytes) -> None:
         bare_scene.commit_of({name: b"found = it\n"}, checkout=False)
-        links = links_in(rendered(bare_scene.desk, "blame", named="."), "blame")
-        links += links_in(rendered(bare_scene.desk, "blame"), "blame")
+        links = links_in(rendered(bare_scene.workspace, "blame", named="."), "blame")
+        links += links_in(rendered(bare_scene.workspace, "blame"), "blame")
         (file,) = {link["file"] for link in links if "file" in link} or self._below(bare_scene, links)
-        html = rendered(bare_scene.desk, "blame", file=file)
+        html = rendered(bare_scene.workspace, "blame", file=file)
         assert data_in(html, "blame")["texts"] == ["found = it"]
         assert "\u202e" not in html
 
     def _below(self, scene: Scene, links: list[dict[str, str]]) -> set[str]:
         (folder,) = {link["folder"] for link in links if "folder" in link}
         return {
-            link["file"] for link in links_in(rendered(scene.desk, "blame", folder=folder), "blame") if "file" in link
+            link["file"]
+            for link in links_in(rendered(scene.workspace, "blame", folder=folder), "blame")
+            if "file" in link
         }
 
     def test_a_folder_that_is_not_there_is_said(self, scene: Scene) -> None:
@@ -116,13 +118,13 @@ class TestFiles:
             ("../..", "leaves"),
             ("/etc", "absolute"),
         ):
-            html = rendered(scene.desk, "blame", folder=folder)
+            html = rendered(scene.workspace, "blame", folder=folder)
             assert words in words_in(html) and "All files" in words_in(html)
 
 
 class TestFile:
     def test_each_line_stands_beside_whose_it_is(self, scene: Scene) -> None:
-        html = rendered(scene.desk, "blame", file="src/app.py")
+        html = rendered(scene.workspace, "blame", file="src/app.py")
         data = data_in(html, "blame")
         kinds = [data["about"][place]["kind"] for first, last, place in data["runs"] for _ in range(first, last + 1)]
         assert kinds == ["none", "agent", "agent", "none"]
@@ -134,30 +136,30 @@ class TestFile:
         assert "50 % an agent's 2" in words_in(html)
 
     def test_a_mark_leads_to_why_at_the_commit_that_is_shown(self, scene: Scene) -> None:
-        html = rendered(scene.desk, "blame", file="src/app.py")
+        html = rendered(scene.workspace, "blame", file="src/app.py")
         links = list(filter(None, links_in(html, "why")))
         assert [link["line"] for link in links] == ["1", "2", "3", "4"]
         assert {link["rev"] for link in links} == {scene.built.head()}
 
     def test_no_word_of_a_conversation_is_shown(self, scene: Scene) -> None:
-        assert SECRET not in rendered(scene.desk, "blame", file="src/app.py", note=pytest.fail)
+        assert SECRET not in rendered(scene.workspace, "blame", file="src/app.py", note=pytest.fail)
 
     def test_a_revision_and_the_disk_are_other_versions(self, scene: Scene) -> None:
         scene.wrote("src/app.py", text("first of all", "not yet committed"))
-        assert len(data_in(rendered(scene.desk, "blame", file="src/app.py", rev="HEAD~1"), "blame")["texts"]) == 2
-        html = rendered(scene.desk, "blame", file="src/app.py", disk="1")
+        assert len(data_in(rendered(scene.workspace, "blame", file="src/app.py", rev="HEAD~1"), "blame")["texts"]) == 2
+        html = rendered(scene.workspace, "blame", file="src/app.py", disk="1")
         assert data_in(html, "blame")["texts"] == ["first of all", "not yet committed"]
         assert {"file": "src/app.py", "disk": "1", "line": "2"} in links_in(html, "why")
 
     def test_lines_that_are_not_chosen_fade(self, scene: Scene) -> None:
-        html = rendered(scene.desk, "blame", file="src/app.py", only="agent")
+        html = rendered(scene.workspace, "blame", file="src/app.py", only="agent")
         assert html.count('class="code first faded"') == 2
-        html = rendered(scene.desk, "blame", file="src/app.py", agent="nobody")
+        html = rendered(scene.workspace, "blame", file="src/app.py", agent="nobody")
         assert html.count("faded") == 4
 
     def test_text_that_acts_is_text(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"hostile.txt": HOSTILE.encode()})
-        html = rendered(bare_scene.desk, "blame", file="hostile.txt")
+        html = rendered(bare_scene.workspace, "blame", file="hostile.txt")
         assert "<img src=x" not in html and "\u202e" not in html and "\x1b" not in html
         assert len(html) < 50_000
         shown = data_in(html, "blame")["texts"]
@@ -166,21 +168,21 @@ class TestFile:
 
     def test_readers_without_script_have_pages_of_lines(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"long.txt": b"".join(b"line %d\n" % n for n in range(1, 402))})
-        first = rendered(bare_scene.desk, "blame", file="long.txt")
+        first = rendered(bare_scene.workspace, "blame", file="long.txt")
         assert first.count('class="code') == ROWS
         assert {"file": "long.txt", "from": "151"} in links_in(first, "blame")
-        last = rendered(bare_scene.desk, "blame", file="long.txt", from_="301")
+        last = rendered(bare_scene.workspace, "blame", file="long.txt", from_="301")
         assert last.count('class="code') == 101 and 'id="L401"' in last
         assert {"file": "long.txt", "from": "151"} in links_in(last, "blame")
         assert len(data_in(last, "blame")["texts"]) == 401
 
     def test_paper_without_script_says_which_lines_it_has_and_what_prints_the_rest(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"it's long.py": b"x = 1\n" * (ROWS + 1), b"short.py": b"x = 1\n" * ROWS})
-        html = rendered(bare_scene.desk, "blame", file="it's long.py")
+        html = rendered(bare_scene.workspace, "blame", file="it's long.py")
         verb = "custody blame 'it'\"'\"'s long.py' HEAD"
         assert f"Only lines 1 to {ROWS} of {ROWS + 1} are printed. All of them: {verb}" in words_in(html)
-        assert "are printed" not in words_in(rendered(bare_scene.desk, "blame", file="short.py"))
-        named = rendered(bare_scene.desk, "blame", file="it's long.py", rev="main")
+        assert "are printed" not in words_in(rendered(bare_scene.workspace, "blame", file="short.py"))
+        named = rendered(bare_scene.workspace, "blame", file="it's long.py", rev="main")
         assert "s long.py' main" in words_in(named)
 
     def test_a_report_links_to_a_few_chains_and_to_no_filter(self, bare_scene: Scene) -> None:
@@ -190,7 +192,7 @@ class TestFile:
         bare_scene.edited("a.py", text(*old), text(*new), at=4, head=root)
         bare_scene.commit_of({b"a.py": text(*new).encode()}, root, at=60)
         links = FileLinks(most=1_000)
-        html = rendered(bare_scene.desk, "blame", file="a.py", links=links)
+        html = rendered(bare_scene.workspace, "blame", file="a.py", links=links)
         asked = [(page, dict(said)) for page, said in links.waiting if said]
         assert [page for page, _ in asked].count("why") == CHAINS_MAX == len(data_in(html, "places")["chains"])
         assert not any({"only", "agent", "from", "disk"} & set(said) for page, said in asked if page == "blame")
@@ -200,7 +202,7 @@ class TestNothingToShow:
     def test_what_is_no_text_file_is_said(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"binary": b"\0\1", b"empty": b"", b"src/a.py": b"x\n"})
         said = {
-            file: words_in(rendered(bare_scene.desk, "blame", file=file))
+            file: words_in(rendered(bare_scene.workspace, "blame", file=file))
             for file in ("binary", "empty", "missing", "../outside", "/etc/passwd", "src")
         }
         assert "is a binary file" in said["binary"]
@@ -211,7 +213,7 @@ class TestNothingToShow:
         assert "a.py" in said["src"]
 
     def test_what_is_not_there_is_answered_so_and_what_makes_no_sense_is_refused(self, scene: Scene) -> None:
-        with asked(a_keeper(scene.desk)) as service:
+        with asked(a_keeper(scene.workspace)) as service:
             for path, status in (
                 ("/blame?file=src/app.py", 200),
                 ("/blame?file=nothing.py", 404),
@@ -228,19 +230,19 @@ class TestNothingToShow:
                 assert "<h1" in answer.text, path
 
     def test_an_unknown_revision_is_said(self, scene: Scene) -> None:
-        assert "No commit is named" in words_in(rendered(scene.desk, "blame", rev="nonsense"))
-        assert "o commit is named" in words_in(rendered(scene.desk, "blame", file="README", rev="nonsense"))
+        assert "No commit is named" in words_in(rendered(scene.workspace, "blame", rev="nonsense"))
+        assert "o commit is named" in words_in(rendered(scene.workspace, "blame", file="README", rev="nonsense"))
 
     def test_a_repository_without_commit_offers_the_disk(self, bare_scene: Scene) -> None:
-        html = rendered(bare_scene.desk, "blame")
+        html = rendered(bare_scene.workspace, "blame")
         assert "no commit yet" in words_in(html) and 'name="disk"' in html
         bare_scene.wrote("a.py", "x = 1\n")
         bare_scene.built.git("add", "a.py")
-        assert data_in(rendered(bare_scene.desk, "blame", file="a.py", disk="1"), "blame")["texts"] == ["x = 1"]
+        assert data_in(rendered(bare_scene.workspace, "blame", file="a.py", disk="1"), "blame")["texts"] == ["x = 1"]
 
     def test_where_nothing_was_captured_it_says_what_to_do(self, bare_scene: Scene) -> None:
         bare_scene.commit_of({b"a.py": b"x = 1\n"})
-        said = words_in(rendered(bare_scene.desk, "blame", file="a.py"))
+        said = words_in(rendered(bare_scene.workspace, "blame", file="a.py"))
         assert "Nothing has been captured" in said and "custody init" in said
 
     def test_a_service_without_repository_says_so(self, tmp_path: Path) -> None:

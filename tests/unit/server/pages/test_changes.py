@@ -51,13 +51,13 @@ class World:
             self.propose(3, {b"src/app.py": APP, b"src/parser.py": PARSER}, "Refuse NaN"),
         ]
         self.built.checkout()
-        self.desk = Workspace(folder, now_ns=lambda: NOW_NS)
+        self.workspace = Workspace(folder, now_ns=lambda: NOW_NS)
 
     def propose(self, number: int, files: Files, message: str) -> CommitSha:
         return self.built.commit(files, self.root, message=message.encode(), ref=f"refs/pull/{number}/head")
 
     def index(self) -> "World":
-        dupes_index(self.desk, IndexRequest(workers=1))
+        dupes_index(self.workspace, IndexRequest(workers=1))
         return self
 
 
@@ -76,26 +76,26 @@ def test_an_empty_store_says_how_changes_are_indexed(tmp_path: Path) -> None:
 
 
 def test_open_changes_are_listed_first_and_clusters_come_later(world: World) -> None:
-    html = rendered(world.desk, "changes")
+    html = rendered(world.workspace, "changes")
     assert 'hx-get="/changes-clusters?state=open"' in html
     words = words_of(html)
     assert "3 changes" in words
     assert "Begin" not in words
     assert words.index("Refuse NaN") < words.index("Retry step 3")
-    assert "Begin" in words_of(rendered(world.desk, "changes", state="landed"))
+    assert "Begin" in words_of(rendered(world.workspace, "changes", state="landed"))
 
 
 def test_words_choose_changes_and_clusters_and_percent_is_no_pattern(world: World) -> None:
-    assert "Refuse NaN" not in words_of(rendered(world.desk, "changes", words="RETRY"))
-    assert "No open change has these words." in words_of(rendered(world.desk, "changes", words="%"))
-    assert "1 cluster among" in words_of(rendered(world.desk, "changes-clusters", words="say so"))
+    assert "Refuse NaN" not in words_of(rendered(world.workspace, "changes", words="RETRY"))
+    assert "No open change has these words." in words_of(rendered(world.workspace, "changes", words="%"))
+    assert "1 cluster among" in words_of(rendered(world.workspace, "changes-clusters", words="say so"))
     assert "No cluster has a change with these words." in words_of(
-        rendered(world.desk, "changes-clusters", words="NaN")
+        rendered(world.workspace, "changes-clusters", words="NaN")
     )
 
 
 def test_a_change_is_found_by_the_digits_of_its_head(world: World) -> None:
-    found = changes_listed(world.desk, state="all", words=world.heads[2][:8], before=None, limit=9)
+    found = changes_listed(world.workspace, state="all", words=world.heads[2][:8], before=None, limit=9)
     assert [one.title for one in found.items] == ["Refuse NaN"]
 
 
@@ -103,7 +103,7 @@ def test_more_changes_follow_without_gap_or_repetition(world: World) -> None:
     seen: list[str] = []
     before: int | None = None
     for _ in range(4):
-        found = changes_listed(world.desk, state="all", words="", before=before, limit=1)
+        found = changes_listed(world.workspace, state="all", words="", before=before, limit=1)
         seen += [one.title for one in found.items]
         before = found.next
     assert seen == ["Refuse NaN", "Retry it, and say so", "Retry step 3", "Begin"]
@@ -111,32 +111,32 @@ def test_more_changes_follow_without_gap_or_repetition(world: World) -> None:
 
 
 def test_a_cluster_marks_what_to_keep_and_leads_to_the_evidence(world: World) -> None:
-    html = rendered(world.desk, "cluster", name="#2")
+    html = rendered(world.workspace, "cluster", name="#2")
     words = words_of(html)
     assert "2 changes of which not all should land." in words
     assert "keep" in words
     assert f"other={world.heads[0]}" in html or f"other={world.heads[1]}" in html
-    assert "belongs to no cluster" in words_of(rendered(world.desk, "cluster", name="#3"))
+    assert "belongs to no cluster" in words_of(rendered(world.workspace, "cluster", name="#3"))
 
 
 def test_a_change_says_what_it_is_like_and_nothing_is_kept_of_that(world: World) -> None:
-    html = rendered(world.desk, "change", name="#2")
+    html = rendered(world.workspace, "change", name="#2")
     words = words_of(html)
     assert "Retry step 3" in words
     assert f"/evidence?change={world.heads[1]}&amp;other={world.heads[0]}" in html
     assert "src/app.py" in words
-    with world.desk.reading() as store:
+    with world.workspace.reading() as store:
         assert DupesTables(store).evidence(world.heads[1]) == []
-    assert "It is like none of" in words_of(rendered(world.desk, "change", name="#3"))
+    assert "It is like none of" in words_of(rendered(world.workspace, "change", name="#3"))
 
 
 def test_what_a_page_says_is_what_the_verb_says(world: World) -> None:
     world.built.commit({b"src/app.py": RETRY}, world.root, message=b"Land a retry")
     world.index()
-    with world.desk.reading() as store:
+    with world.workspace.reading() as store:
         row = DupesTables(store).by_head(world.heads[1])[0]
-    looked = change_like(world.desk, row)
-    checked = dupes_check(world.desk, f"main..{world.heads[1]}")
+    looked = change_like(world.workspace, row)
+    checked = dupes_check(world.workspace, f"main..{world.heads[1]}")
     keys = [(one.evidence.other.head, one.evidence.chance, one.evidence.relations) for one in looked.suggestions]
     assert keys == [
         (one.evidence.other.head, one.evidence.chance, one.evidence.relations) for one in checked.suggestions
@@ -145,7 +145,7 @@ def test_what_a_page_says_is_what_the_verb_says(world: World) -> None:
 
 
 def test_lines_that_both_changes_have_are_marked_on_both_sides(world: World) -> None:
-    seen = read_pair_page(world.desk, "#2", "#1")
+    seen = read_pair_page(world.workspace, "#2", "#1")
     beside, alone = seen.files
     assert beside.this is not None
     assert beside.other is not None
@@ -157,20 +157,20 @@ def test_lines_that_both_changes_have_are_marked_on_both_sides(world: World) -> 
     assert (alone.this.file.path, alone.other, alone.shared) == ("docs/retry.md", None, 0)
     assert not any(line.both for hunk in alone.this.hunks for line in hunk.lines)
     assert len(both[0]) == beside.shared
-    words = words_of(rendered(world.desk, "evidence", change="#2", other="#1"))
+    words = words_of(rendered(world.workspace, "evidence", change="#2", other="#1"))
     assert f"{beside.shared} lines in both" in words
 
 
 def test_stored_evidence_is_shown_with_whether_it_still_holds(world: World) -> None:
-    id_ = dupes_check(world.desk, f"main..{world.heads[1]}").suggestions[0].id
-    assert "the index gives the same answer" in words_of(rendered(world.desk, "evidence", id=id_))
+    id_ = dupes_check(world.workspace, f"main..{world.heads[1]}").suggestions[0].id
+    assert "the index gives the same answer" in words_of(rendered(world.workspace, "evidence", id=id_))
 
 
 def test_a_long_pair_is_cut_and_says_so(world: World, tmp_path: Path) -> None:
     long = b"".join(b"value_%d = compute(%d)\n" % (n, n) for n in range(3_000))
     world.propose(4, {b"src/app.py": APP, b"src/long.py": long}, "Long")
     world.propose(5, {b"src/app.py": APP, b"src/long.py": long + b"more = 1\n"}, "Longer")
-    html = rendered(world.index().desk, "evidence", change="#4", other="#5")
+    html = rendered(world.index().workspace, "evidence", change="#4", other="#5")
     assert nodes_of(html) <= 1_500
     assert "other lines here" in words_of(html)
 
@@ -178,7 +178,7 @@ def test_a_long_pair_is_cut_and_says_so(world: World, tmp_path: Path) -> None:
 def test_verdicts_that_are_asked_for_at_once_check_the_store_once_and_are_the_gates(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with world.desk.writing() as store:
+    with world.workspace.writing() as store:
         store.append([an_arrival("call", event=f"c{n}", id=f"c{n}") for n in range(50)])
     whole: list[str] = []
 
@@ -188,33 +188,33 @@ def test_verdicts_that_are_asked_for_at_once_check_the_store_once_and_are_the_ga
 
     monkeypatch.setattr(integrity, "verify_store", counted)
     with ThreadPoolExecutor(4) as threads:
-        reports = list(threads.map(lambda head: change_judged(world.desk, head), world.heads))
+        reports = list(threads.map(lambda head: change_judged(world.workspace, head), world.heads))
     assert whole == ["verified"]
-    wanted = [gate(world.desk, GateRequest(change=f"{world.root}..{head}")) for head in world.heads]
+    wanted = [gate(world.workspace, GateRequest(change=f"{world.root}..{head}")) for head in world.heads]
     assert reports == wanted
 
 
 def test_a_store_that_is_damaged_is_said_by_the_verdict(world: World) -> None:
-    with world.desk.writing() as store:
+    with world.workspace.writing() as store:
         store.append([an_arrival("call", event=f"c{n}", id=f"c{n}") for n in range(3)])
         store.db.run("UPDATE record SET kind = 'other' WHERE seq = 2")
     for _ in range(2):
-        assert "INTEG-DAMAGE" in {reason.code for reason in change_judged(world.desk, world.heads[0]).reasons}
+        assert "INTEG-DAMAGE" in {reason.code for reason in change_judged(world.workspace, world.heads[0]).reasons}
 
 
 def test_the_verdict_leads_to_the_lines_of_the_change(world: World) -> None:
     spool_of(world.built.path).put(an_event("edit", path="src/elsewhere.py", head=world.root))
-    places = links_in(rendered(world.desk, "change-verdict", change=world.heads[1]), "blame")
+    places = links_in(rendered(world.workspace, "change-verdict", change=world.heads[1]), "blame")
     assert places and all(said["rev"] == world.heads[1] for said in places)
 
 
 def test_the_verdict_is_a_word_with_its_reasons(world: World) -> None:
-    html = rendered(world.desk, "change-verdict", change=world.heads[1])
+    html = rendered(world.workspace, "change-verdict", change=world.heads[1])
     assert 'class="badge k-review"' in html or 'class="badge k-block"' in html
     assert "DUPE-" in words_of(html)
     assert "<html" not in html
-    assert "this change has landed" in words_of(rendered(world.desk, "change-verdict", change=world.root)).lower()
-    assert "no indexed change is called" in words_of(rendered(world.desk, "change-verdict", change="nope")).lower()
+    assert "this change has landed" in words_of(rendered(world.workspace, "change-verdict", change=world.root)).lower()
+    assert "no indexed change is called" in words_of(rendered(world.workspace, "change-verdict", change="nope")).lower()
 
 
 def test_a_change_that_is_not_there_is_said_so(world: World) -> None:
@@ -225,27 +225,27 @@ def test_a_change_that_is_not_there_is_said_so(world: World) -> None:
     ]
     for name, said in asked:
         with pytest.raises(NameNotFound):
-            rendered(world.desk, name, **said)
+            rendered(world.workspace, name, **said)
     odd: list[dict[str, Any]] = [{"state": "x"}, {"before": "-1"}, {"before": "9" * 30}]
     for said in odd:
         with pytest.raises(InputError):
-            rendered(world.desk, "changes", **said)
+            rendered(world.workspace, "changes", **said)
     with pytest.raises(InputError):
-        rendered(world.desk, "evidence")
+        rendered(world.workspace, "evidence")
     with pytest.raises(InputError):
-        rendered(world.desk, "evidence", change="#1", other="#1")
+        rendered(world.workspace, "evidence", change="#1", other="#1")
 
 
 def test_a_report_in_files_has_the_same_without_a_service(world: World) -> None:
-    html = rendered(world.desk, "changes", links=in_files())
+    html = rendered(world.workspace, "changes", links=in_files())
     assert "hx-get" not in html
     assert "<form" not in html
     assert "keep" in words_of(html)
-    assert "DUPE-" in words_of(rendered(world.desk, "change", links=in_files(), name="#2"))
+    assert "DUPE-" in words_of(rendered(world.workspace, "change", links=in_files(), name="#2"))
 
 
 def test_without_a_repository_what_was_indexed_is_listed(world: World) -> None:
-    team = replace(world.desk, spooled=False)
+    team = replace(world.workspace, spooled=False)
     assert "has no repository" in words_of(rendered(team, "changes"))
     assert "1 cluster among" in words_of(rendered(team, "changes-clusters"))
     assert "nobody can tell who descends from whom" in words_of(rendered(team, "cluster", name="#1"))
@@ -261,7 +261,7 @@ def a_row(number: int, like: ChangeRow, *, title: str, name: str) -> ChangeRow:
 @pytest.fixture
 def hostile(world: World) -> World:
     """The same index with two changes more, whose names and titles want to do harm."""
-    with world.desk.writing() as store, store.writing():
+    with world.workspace.writing() as store, store.writing():
         like = DupesTables(store).by_head(world.heads[0])[0]
         for number, title in ((90, HOSTILE), (91, "x" * 1_000_000)):
             row = a_row(number, like, title=title, name=f"refs/heads/{title}")
@@ -279,30 +279,30 @@ def test_nothing_in_a_title_acts_and_a_long_one_is_cut(hostile: World) -> None:
         ("evidence", {"change": f"{90:040x}", "other": f"{91:040x}"}),
     ]
     for name, said in asked:
-        html = rendered(hostile.desk, name, **said)
+        html = rendered(hostile.workspace, name, **said)
         assert not acts(html), name
         assert len(html) < 100_000, name
-    assert "onerror=alert(1)" in words_of(rendered(hostile.desk, "changes"))
+    assert "onerror=alert(1)" in words_of(rendered(hostile.workspace, "changes"))
 
 
 def test_five_hundred_clusters_are_one_small_page(world: World) -> None:
-    with world.desk.writing() as store, store.writing():
+    with world.workspace.writing() as store, store.writing():
         like = DupesTables(store).by_head(world.heads[0])[0]
         for number in range(100, 1_100):
             pair = number // 2
             row = a_row(number, like, title=f"Change {number}", name=f"refs/pull/{number}/head")
             DupesTables(store).put(row, [(pair, 1)], [pair * 100 + n for n in range(20)])
     # Whatever their hashes say, the signatures are all the same: the pairs are told apart by what they share.
-    assert len(clusters_known(world.desk).groups) > 500
-    html = rendered(world.desk, "changes-clusters")
+    assert len(clusters_known(world.workspace).groups) > 500
+    html = rendered(world.workspace, "changes-clusters")
     assert html.count("<details") == 500
-    assert nodes_of(html) + nodes_of(rendered(world.desk, "changes")) <= 1_500
+    assert nodes_of(html) + nodes_of(rendered(world.workspace, "changes")) <= 1_500
     assert "start=500" in html
-    assert rendered(world.desk, "changes-clusters", start=500).count("<details") < 10
+    assert rendered(world.workspace, "changes-clusters", start=500).count("<details") < 10
 
 
 def test_clusters_are_found_once_for_a_state_of_the_index(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = clusters_known(world.desk)
+    first = clusters_known(world.workspace)
     found: list[int] = []
 
     def counted(*args: Any) -> Any:
@@ -310,8 +310,8 @@ def test_clusters_are_found_once_for_a_state_of_the_index(world: World, monkeypa
         return clusters_among(*args)
 
     monkeypatch.setattr(cluster_groups, "clusters_among", counted)
-    assert clusters_known(world.desk) is first
+    assert clusters_known(world.workspace) is first
     assert not found
     world.propose(4, {b"src/app.py": RETRY + b"\n"}, "Retry once more")
-    assert len(clusters_known(world.index().desk).groups[0].members) > len(first.groups[0].members)
+    assert len(clusters_known(world.index().workspace).groups[0].members) > len(first.groups[0].members)
     assert found == [1]

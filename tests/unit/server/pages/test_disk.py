@@ -29,14 +29,14 @@ def scene(tmp_path: Path) -> Scene:
 
 @pytest.fixture
 def service(scene: Scene) -> Iterator[Asked]:
-    with asked(a_keeper(scene.desk, scene.desk)) as made:
+    with asked(a_keeper(scene.workspace, scene.workspace)) as made:
         yield made
 
 
 @pytest.mark.parametrize("name", [*HIDDEN, "nothing"])
 @pytest.mark.parametrize("page", ["blame", "why"])
 def test_what_git_does_not_track_is_not_on_a_page(scene: Scene, page: str, name: str) -> None:
-    html = rendered(scene.desk, page, file=name, line="1" if page == "why" else None, disk="1")
+    html = rendered(scene.workspace, page, file=name, line="1" if page == "why" else None, disk="1")
     assert NOT_TRACKED in words_in(html).lower() and "zebra" not in html
     assert "custody blame" in words_in(html)
 
@@ -44,7 +44,7 @@ def test_what_git_does_not_track_is_not_on_a_page(scene: Scene, page: str, name:
 @pytest.mark.parametrize("name", [*HIDDEN, "nothing.md", ".git/config", ".gitignore"])
 def test_a_report_is_a_document_that_git_tracks(scene: Scene, name: str) -> None:
     with pytest.raises(NameNotFound) as caught:
-        rendered(scene.desk, "report", file=name)
+        rendered(scene.workspace, "report", file=name)
     assert "zebra" not in str(caught.value)
 
 
@@ -52,23 +52,23 @@ def test_a_link_that_is_tracked_leads_nowhere(scene: Scene) -> None:
     (scene.built.path / "link.md").symlink_to("secrets.md")
     scene.built.git("add", "link.md")
     with pytest.raises(NameNotFound):
-        rendered(scene.desk, "report", file="link.md")
-    assert "zebra" not in rendered(scene.desk, "blame", file="link.md", disk="1")
+        rendered(scene.workspace, "report", file="link.md")
+    assert "zebra" not in rendered(scene.workspace, "blame", file="link.md", disk="1")
 
 
 def test_what_git_tracks_is_shown_as_it_is_on_disk(scene: Scene) -> None:
-    assert data_in(rendered(scene.desk, "blame", file="README.md", disk="1"), "blame")["texts"][1] == "more words"
-    assert "more words" in rendered(scene.desk, "why", file="README.md", line="2", disk="1")
-    assert "more words" in rendered(scene.desk, "report", file="README.md")
+    assert data_in(rendered(scene.workspace, "blame", file="README.md", disk="1"), "blame")["texts"][1] == "more words"
+    assert "more words" in rendered(scene.workspace, "why", file="README.md", line="2", disk="1")
+    assert "more words" in rendered(scene.workspace, "report", file="README.md")
 
 
 def test_a_document_of_any_name_opens_by_its_link(scene: Scene) -> None:
     names = ("docs/rtl\u202egnp.md".encode(), "日本語 &<b>.md".encode(), b"back\\slash.md", b"no utf-8 \xff.md")
     scene.commit_of({name: b"# Some words\n" for name in names}, at=90)
-    listed = links_in(rendered(scene.desk, "sources"), "report")
+    listed = links_in(rendered(scene.workspace, "sources"), "report")
     assert len(listed) == len(names)
     for said in listed:
-        assert "Some words" in rendered(scene.desk, "report", file=said["file"])
+        assert "Some words" in rendered(scene.workspace, "report", file=said["file"])
 
 
 def test_the_interface_for_programs_shows_no_more(service: Asked) -> None:

@@ -76,7 +76,7 @@ def test_only_markup_is_markup() -> None:
 
 def test_a_long_text_is_cut_and_an_address_never() -> None:
     long = "x" * (SIGNS_MAX * 2)
-    page = Page(name="overview", view=lambda _desk, _asked: PageView(title="", template=""))
+    page = Page(name="overview", view=lambda _workspace, _asked: PageView(title="", template=""))
     view = PageView(title=long, template="refused.html", fields={**REFUSED, "detail": long})
     frame = Frame(links=ServedLinks(), around=PageSurroundings(project="p", version="1"), book=())
     made = render(view, page, {}, frame)
@@ -226,8 +226,8 @@ def test_what_is_opened_is_what_is_there(tmp_path: Path) -> None:
     built.checkout()
     here = Workspace(built.path / "src")
 
-    def opened(what: str, desk: Workspace) -> str:
-        return page_for(what, lambda name: in_work_tree(desk, name))
+    def opened(what: str, workspace: Workspace) -> str:
+        return page_for(what, lambda name: in_work_tree(workspace, name))
 
     assert opened("Makefile", Workspace(built.path)) == "/blame?file=Makefile"
     assert opened("src", Workspace(built.path)) == "/blame?folder=src"

@@ -64,7 +64,7 @@ def learnt(world: World) -> None:
 class TestLearnt:
     def test_nodes_and_edges_with_places_and_rows_that_say_the_same(self, world: World) -> None:
         learnt(world)
-        html = rendered(world.desk, "graph")
+        html = rendered(world.workspace, "graph")
         data = data_in(html, "graph-data")
         names = {node["id"]: node["name"] for node in data["nodes"]}
         drawn = {(names[one["source"]], names[one["target"]], one["edge_type"]): one for one in data["edges"]}
@@ -77,27 +77,27 @@ class TestLearnt:
 
     def test_filters_are_in_the_address(self, world: World) -> None:
         learnt(world)
-        few = data_in(rendered(world.desk, "graph", least="3"), "graph-data")
+        few = data_in(rendered(world.workspace, "graph", least="3"), "graph-data")
         assert {edge["count"] for edge in few["edges"]} <= {3, 4}
-        named = data_in(rendered(world.desk, "graph", text="BASH"), "graph-data")
+        named = data_in(rendered(world.workspace, "graph", text="BASH"), "graph-data")
         assert {node["name"] for node in named["nodes"]} == {"session", "tool:Read", "tool:Bash"}
-        other = data_in(rendered(world.desk, "graph", agent="other"), "graph-data")
+        other = data_in(rendered(world.workspace, "graph", agent="other"), "graph-data")
         assert {node["name"] for node in other["nodes"]} == {"session", "tool:Read", "tool:Bash"}
-        nothing = words_in(rendered(world.desk, "graph", text="zebra"))
+        nothing = words_in(rendered(world.workspace, "graph", text="zebra"))
         assert "Nothing here fits" in nothing
 
     def test_an_agent_may_be_called_anything(self, world: World) -> None:
         world.calls("s1", "Read", "Edit", agent="../agents..robot")
-        drawn = data_in(rendered(world.desk, "graph", agent="../agents..robot"), "graph-data")
+        drawn = data_in(rendered(world.workspace, "graph", agent="../agents..robot"), "graph-data")
         assert {node["name"] for node in drawn["nodes"]} == {"session", "tool:Read", "tool:Edit"}
 
     def test_what_was_learnt_stays_at_hand_until_something_is_new(self, world: World) -> None:
         learnt(world)
-        desk = world.desk
+        workspace = world.workspace
 
         def now() -> LearntGraph:
-            with desk.reading() as store:
-                return learnt_at_hand(desk, store)
+            with workspace.reading() as store:
+                return learnt_at_hand(workspace, store)
 
         first = now()
         assert now() is first
@@ -106,30 +106,30 @@ class TestLearnt:
 
     def test_a_word_that_is_no_number_is_refused_in_words(self, world: World) -> None:
         with pytest.raises(InputError, match="least"):
-            rendered(world.desk, "graph", least="many")
+            rendered(world.workspace, "graph", least="many")
         with pytest.raises(InputError, match="view"):
-            rendered(world.desk, "graph", view="pie")
+            rendered(world.workspace, "graph", view="pie")
 
     def test_more_edges_than_are_drawn_can_all_be_reached(self, world: World) -> None:
         total = DRAWN_MAX + 7
         keep(world, [("capability:a", f"s:{n:04}", "contains", "observed", total - n) for n in range(total)])
-        first, last = (graph_picture(world.desk, GraphViewRequest(skip=skip)) for skip in (0, DRAWN_MAX))
+        first, last = (graph_picture(world.workspace, GraphViewRequest(skip=skip)) for skip in (0, DRAWN_MAX))
         assert (len(first.edges), first.left_out, len(last.edges), last.left_out) == (DRAWN_MAX, 7, 7, 0)
         raw: list[Any] = [*first.edges, *last.edges]
         assert len({edge["data"]["target"] for edge in raw}) == total
-        html = rendered(world.desk, "graph")
+        html = rendered(world.workspace, "graph")
         assert {"skip": str(DRAWN_MAX)} in links_in(html, "graph") and "7 more are not drawn here" in words_in(html)
-        assert {} in links_in(rendered(world.desk, "graph", skip=str(DRAWN_MAX)), "graph")
+        assert {} in links_in(rendered(world.workspace, "graph", skip=str(DRAWN_MAX)), "graph")
         assert html.count("<tr>") < 100
 
     def test_an_empty_store_says_what_to_do(self, world: World) -> None:
-        assert "custody import" in words_in(rendered(world.desk, "graph"))
-        assert "custody init" in words_in(rendered(world.desk, "graph", view="tree"))
-        assert "Choose two agents" in words_in(rendered(world.desk, "graph", view="difference"))
+        assert "custody import" in words_in(rendered(world.workspace, "graph"))
+        assert "custody init" in words_in(rendered(world.workspace, "graph", view="tree"))
+        assert "Choose two agents" in words_in(rendered(world.workspace, "graph", view="difference"))
 
     def test_names_of_any_kind_are_text(self, world: World) -> None:
         world.calls("s1", HOSTILE, "Read")
-        html = rendered(world.desk, "graph")
+        html = rendered(world.workspace, "graph")
         assert not acts(html)
         shown = {node["name"] for node in data_in(html, "graph-data")["nodes"]}
         assert "tool:<img src=x onerror=alert(1)>⟨202E⟩cod.exe" in shown
@@ -139,11 +139,11 @@ class TestLegend:
     def test_every_type_and_source_is_in_it_and_kinds_that_are_drawn(self, world: World) -> None:
         learnt(world)
         types, sources = {"contains", "sequence", "dependency"}, {"observed", "inferred", "template"}
-        assert set(buttons(rendered(world.desk, "graph"))) == {*types, *sources, "session", "tool"}
+        assert set(buttons(rendered(world.workspace, "graph"))) == {*types, *sources, "session", "tool"}
 
     def test_what_is_off_is_in_the_address_and_in_the_rows(self, world: World) -> None:
         learnt(world)
-        html = rendered(world.desk, "graph", hide="contains,inferred")
+        html = rendered(world.workspace, "graph", hide="contains,inferred")
         assert {word for word, on in buttons(html).items() if on == "false"} == {"contains", "inferred"}
         assert hide_of(html)["contains"] == "inferred" and hide_of(html)["tool"] == "contains,inferred,tool"
         assert {(row[2], row[3]) for row in cells(html)} == {("sequence", "observed")}
@@ -158,7 +158,7 @@ class TestLegend:
 
     def test_both_themes_are_at_hand(self, world: World) -> None:
         learnt(world)
-        styles = data_in(rendered(world.desk, "graph", palette="cvd"), "graph-data")["styles"]
+        styles = data_in(rendered(world.workspace, "graph", palette="cvd"), "graph-data")["styles"]
         assert set(styles) == {"dark", "light"}
         colours = {rule["selector"]: rule["style"].get("line-color") for rule in styles["dark"]}
         assert (colours["edge.contains"], colours["edge.sequence"]) == ("#56B4E9", "#E69F00")
@@ -167,73 +167,73 @@ class TestLegend:
 class TestSession:
     def test_a_tree_with_like_calls_as_one_box_that_opens(self, world: World) -> None:
         world.calls("s1", *["Read"] * 37, "Edit")
-        html = rendered(world.desk, "graph", view="tree", session="s1")
+        html = rendered(world.workspace, "graph", view="tree", session="s1")
         (reads,) = [node for node in data_in(html, "graph-data")["nodes"] if node["label"] == "Read ×37"]
         assert ["· Read ×37", "tool", "37", "ok", ""] in [row[:5] for row in cells(html)]
-        opened = rendered(world.desk, "graph", view="tree", session="s1", open=unquote(reads["open"]))
+        opened = rendered(world.workspace, "graph", view="tree", session="s1", open=unquote(reads["open"]))
         assert [node["label"] for node in data_in(opened, "graph-data")["nodes"]] == ["Read"] * 37
         assert {"view": "tree", "session": "s1"} in links_in(opened, "graph")
-        gone = rendered(world.desk, "graph", view="tree", session="s1", open="robot:s1:nothing")
+        gone = rendered(world.workspace, "graph", view="tree", session="s1", open="robot:s1:nothing")
         assert "not in the session" in words_in(gone)
 
     def test_failures_are_signs_and_words(self, world: World) -> None:
         world.calls("s1", "Read", status="failed")
-        html = rendered(world.desk, "graph", view="tree", session="s1")
+        html = rendered(world.workspace, "graph", view="tree", session="s1")
         (read,) = [node for node in data_in(html, "graph-data")["nodes"] if node["name"] == "Read"]
         assert read["failed"] and read["label"] == "Read ✕" and ["outcome", "1 failed"] in read["said"]
 
     def test_lanes_have_an_order_and_an_edge_names_what_was_learnt(self, world: World) -> None:
         world.calls("s1", "Read", "Edit")
-        data = data_in(rendered(world.desk, "graph", view="lanes", session="s1"), "graph-data")
+        data = data_in(rendered(world.workspace, "graph", view="lanes", session="s1"), "graph-data")
         first, second = data["nodes"]
         assert first["x"] + first["wide"] / 2 <= second["x"] - second["wide"] / 2
         (edge,) = data["edges"]
-        assert graph_runs(world.desk, unquote(edge["runs"])).edge.count == 1
+        assert graph_runs(world.workspace, unquote(edge["runs"])).edge.count == 1
 
     def test_a_name_is_found_with_what_it_is_in(self, world: World) -> None:
         world.span("e1", "a", "outer", 0, 9, span_kind="capability")
         world.span("e1", "b", "read_file", 1, 2, span_kind="tool", server="filesystem", parent="a")
         world.span("e1", "c", "other", 3, 4, span_kind="tool", parent="a")
-        html = rendered(world.desk, "graph", view="tree", session="e1", text="SYSTEM:read")
+        html = rendered(world.workspace, "graph", view="tree", session="e1", text="SYSTEM:read")
         assert [node["name"] for node in data_in(html, "graph-data")["nodes"]] == ["outer", "filesystem:read_file"]
         assert "Everything about this session" not in words_in(html)
 
     def test_ten_thousand_spans_are_few_boxes_and_no_call_is_lost(self, world: World) -> None:
         many(world, 10_000)
-        picture = graph_picture(world.desk, GraphViewRequest(view="tree", session="e1"))
+        picture = graph_picture(world.workspace, GraphViewRequest(view="tree", session="e1"))
         raw: list[Any] = [node["data"] for node in picture.nodes]
         assert len(raw) <= DRAWN_MAX
         assert sum(node["count"] for node in raw) + picture.hidden == 10_000
-        lanes = graph_picture(world.desk, GraphViewRequest(view="lanes", session="e1", skip=DRAWN_MAX))
+        lanes = graph_picture(world.workspace, GraphViewRequest(view="lanes", session="e1", skip=DRAWN_MAX))
         assert (len(lanes.nodes), lanes.left_out) == (DRAWN_MAX, 10_000 - 2 * DRAWN_MAX)
 
     def test_new_calls_are_drawn_although_the_session_is_at_hand(self, world: World) -> None:
         world.calls("s1", "Read")
-        before = graph_picture(world.desk, GraphViewRequest(view="tree", session="s1"))
+        before = graph_picture(world.workspace, GraphViewRequest(view="tree", session="s1"))
         world.calls("s1", "Edit", at=NOON + 60)
-        after = graph_picture(world.desk, GraphViewRequest(view="tree", session="s1"))
+        after = graph_picture(world.workspace, GraphViewRequest(view="tree", session="s1"))
         assert (len(before.nodes), len(after.nodes)) == (2, 3)
 
     def test_a_session_without_end_and_one_that_is_not_there(self, world: World) -> None:
         world.span("e1", "a", "outer", 0, 1, span_kind="capability", phase="start", status=None, ended_at=None)
-        html = rendered(world.desk, "graph", view="tree", session="e1")
+        html = rendered(world.workspace, "graph", view="tree", session="e1")
         assert "1 never ended" in words_in(html)
         with pytest.raises(NameNotFound):
-            rendered(world.desk, "graph", view="tree", session="nowhere")
+            rendered(world.workspace, "graph", view="tree", session="nowhere")
 
     def test_a_session_without_a_call_says_so(self, world: World) -> None:
         spool_of(world.path).put(an_event("session", session="quiet"))
-        words = words_in(rendered(world.desk, "graph", view="tree", session="quiet"))
+        words = words_in(rendered(world.workspace, "graph", view="tree", session="quiet"))
         assert "There is no call in it" in words and "Everything about this session" in words
 
     def test_sessions_are_offered_where_none_is_chosen(self, world: World) -> None:
         learnt(world)
         world.span("run-1", "a", "Read", 0, 1)
-        html = rendered(world.desk, "graph", view="lanes")
+        html = rendered(world.workspace, "graph", view="lanes")
         assert {"view": "lanes", "session": "s9"} in links_in(html, "graph")
         assert {"view": "lanes", "session": "run-1"} in links_in(html, "graph")
         assert {"view": "lanes", "session": "s1"} not in links_in(
-            rendered(world.desk, "graph", view="lanes", agent="other"), "graph"
+            rendered(world.workspace, "graph", view="lanes", agent="other"), "graph"
         )
 
 
@@ -242,38 +242,38 @@ class TestDifference:
         learnt(world)
         turn = text_from((NOON + 8 * HOUR) * NS)
         for before, after in (("robot", "other"), (f"..{turn}", f"{turn}..")):
-            html = rendered(world.desk, "graph", view="difference", before=before, after=after)
+            html = rendered(world.workspace, "graph", view="difference", before=before, after=after)
             assert ["tool:Read", "tool:Bash", "sequence", "new", "0", "1", "0 %", "100 %"] in cells(html)
             assert {"new", "gone"} <= set(buttons(html))
-        sifted = rendered(world.desk, "graph", view="difference", before="robot", after="other", text="Bash")
+        sifted = rendered(world.workspace, "graph", view="difference", before="robot", after="other", text="Bash")
         assert {row[4] for row in cells(sifted)} == {"0"}, "shares and counts are still of everything"
 
     def test_two_periods_without_calls_are_named(self, world: World) -> None:
         learnt(world)
         before, after = ("2020-01-01T00:00:00Z..2020-02-01T00:00:00Z", "2020-02-01T00:00:00Z..2020-03-01T00:00:00Z")
-        html = rendered(world.desk, "graph", view="difference", before=before, after=after)
+        html = rendered(world.workspace, "graph", view="difference", before=before, after=after)
         assert "Nothing was called in 2020-01-01T00:00:00Z..2020-02-01" in words_in(html)
         assert {"view": "difference"} in links_in(html, "graph")
 
     def test_an_agent_that_made_no_calls_is_refused_in_words(self, world: World) -> None:
         learnt(world)
         with pytest.raises(InputError) as caught:
-            rendered(world.desk, "graph", view="difference", before="robot", after="zebra")
+            rendered(world.workspace, "graph", view="difference", before="robot", after="zebra")
         assert "other, robot" in (caught.value.hint or "")
 
     def test_only_agents_that_made_calls_are_offered(self, world: World) -> None:
         learnt(world)
         spool_of(world.path).put(an_event("session", id="q", agent="quiet", session="q1"))
-        html = rendered(world.desk, "graph", view="difference")
+        html = rendered(world.workspace, "graph", view="difference")
         sides = [set(link.values()) for link in links_in(html, "graph") if "before" in link]
         assert {"difference", "other", "robot"} in sides and not any("quiet" in side for side in sides)
         assert re.findall(r'<option value="(\w+)"></option>', html) == ["other", "robot"]
 
     def test_fewer_than_two_agents_are_said(self, world: World) -> None:
-        assert "No agent has made a call here yet" in words_in(rendered(world.desk, "graph", view="difference"))
+        assert "No agent has made a call here yet" in words_in(rendered(world.workspace, "graph", view="difference"))
         spool_of(world.path).put(an_event("session", id="q", agent="quiet", session="q1"))
         world.calls("s1", "Read")
-        words = words_in(rendered(world.desk, "graph", view="difference"))
+        words = words_in(rendered(world.workspace, "graph", view="difference"))
         assert "Only robot has made calls here, so there are no two agents to compare." in words
 
 
@@ -281,16 +281,16 @@ class TestRuns:
     def test_an_edge_names_the_sessions_that_show_it(self, world: World) -> None:
         learnt(world)
         name = "9:tool:Read>tool:Edit>sequence"
-        html = rendered(world.desk, "graph-runs", edge=name)
+        html = rendered(world.workspace, "graph-runs", edge=name)
         assert {"id": "s2", "agent": "robot"} in links_in(html, "session")
         assert {"view": "tree", "session": "s2"} in links_in(html, "graph")
         assert "seen 3 times in 3 runs" in " ".join(html.split())
-        assert "Runs behind it" in words_in(rendered(world.desk, "graph", edge=name))
+        assert "Runs behind it" in words_in(rendered(world.workspace, "graph", edge=name))
 
     def test_a_traced_program_has_its_own_tree(self, world: World) -> None:
         world.span("e1", "a", "outer", 0, 9, span_kind="capability")
         world.span("e1", "b", "Read", 1, 2, span_kind="tool", parent="a")
-        html = rendered(world.desk, "graph-runs", edge="16:capability:outer>tool:Read>contains")
+        html = rendered(world.workspace, "graph-runs", edge="16:capability:outer>tool:Read>contains")
         assert {"view": "tree", "session": "e1"} in links_in(html, "graph")
 
     @pytest.mark.parametrize(
@@ -302,11 +302,11 @@ class TestRuns:
 
     def test_an_edge_that_nobody_learnt_is_not_there(self, world: World) -> None:
         with pytest.raises(NameNotFound):
-            graph_runs(world.desk, "1:a>b>sequence")
+            graph_runs(world.workspace, "1:a>b>sequence")
 
     def test_a_template_was_not_seen(self, world: World) -> None:
         keep(world, [("capability:a", "s:b", "dependency", "template", 0)])
-        html = rendered(world.desk, "graph-runs", edge="12:capability:a>s:b>dependency")
+        html = rendered(world.workspace, "graph-runs", edge="12:capability:a>s:b>dependency")
         assert "foreseen by a template" in html
 
 
@@ -314,7 +314,7 @@ class TestReport:
     def test_everything_is_in_the_file_and_boxes_lead_to_files(self, world: World) -> None:
         world.calls("s1", *["Read"] * 5, "Edit")
         links = FileLinks(most=100)
-        html = rendered(world.desk, "graph", links=links, view="tree", session="s1")
+        html = rendered(world.workspace, "graph", links=links, view="tree", session="s1")
         assert "hx-get" not in html and 'id="graph-filters"' not in html and "data-served" not in html
         (place,) = data_in(html, "graph-opens").values()
         assert ("graph", (("open", "robot:s1:call:c1×5"), ("session", "s1"), ("view", "tree"))) in links.waiting
@@ -322,7 +322,7 @@ class TestReport:
 
     def test_the_newest_runs_of_an_edge_are_in_it(self, world: World) -> None:
         learnt(world)
-        data = data_in(rendered(world.desk, "graph", links=FileLinks(most=100)), "graph-data")
+        data = data_in(rendered(world.workspace, "graph", links=FileLinks(most=100)), "graph-data")
         (edge,) = [one for one in data["edges"] if one["edge_type"] == "sequence" and one["count"] == 3]
         assert [execution for execution, _ in edge["seen"]] == ["robot:s2", "robot:s1", "robot:s0"]
 
@@ -334,7 +334,7 @@ def keep(world: World, edges: Sequence[tuple[str, str, str, str, int]]) -> None:
         for start, end, kind, source, count in edges
     ]
     nodes = sorted({name for row in rows for name in (row.start, row.end)})
-    with world.desk.writing() as store, store.writing():
+    with world.workspace.writing() as store, store.writing():
         GraphTables(store).put([NodeRow(name=name, count=1) for name in nodes], rows)
 
 
@@ -348,6 +348,6 @@ def many(world: World, count: int) -> None:
 
 def test_a_service_without_a_repository_has_pictures_too(world: World) -> None:
     learnt(world)
-    with world.desk.writing():
-        elsewhere: Workspace = replace(world.desk, spooled=False)
+    with world.workspace.writing():
+        elsewhere: Workspace = replace(world.workspace, spooled=False)
     assert "learnt from" in words_in(rendered(elsewhere, "graph"))

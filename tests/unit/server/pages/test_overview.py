@@ -60,8 +60,8 @@ def test_a_repository_without_a_commit_says_so_instead_of_a_share(empty: Workspa
 
 
 def test_what_can_be_said_is_linked_and_what_cannot_says_why(scene: Scene) -> None:
-    html = rendered(scene.desk, "overview")
-    can = {one.ability.page: one.can for one in read_overview_page(scene.desk).standing}
+    html = rendered(scene.workspace, "overview")
+    can = {one.ability.page: one.can for one in read_overview_page(scene.workspace).standing}
     assert can == {
         "blame": True,
         "sessions": False,
@@ -75,14 +75,14 @@ def test_what_can_be_said_is_linked_and_what_cannot_says_why(scene: Scene) -> No
 
 
 def test_a_service_without_the_repository_says_what_it_cannot_count(scene: Scene) -> None:
-    away = replace(scene.desk, spooled=False)
+    away = replace(scene.workspace, spooled=False)
     said = words_in(rendered(away, "overview"))
     assert "cannot count lines" in said
     assert "this service has no repository of the project" in rendered(away, "overview-share").lower()
 
 
 def test_the_share_says_what_is_counted_and_since_when(scene: Scene) -> None:
-    html = rendered(scene.desk, "overview-share")
+    html = rendered(scene.workspace, "overview-share")
     said = " ".join(html.replace("<b>", "").replace("</b>", "").split())
     assert "50 % of 4 lines are agents'" in said
     assert "maker/model-1" in said and "the 1 text file of commit" in said
@@ -94,49 +94,51 @@ def test_lines_are_counted_once_for_a_commit_and_the_records_that_there_are(
 ) -> None:
     counted: list[str | None] = []
 
-    def counting(desk: Workspace, path: str | None, *, revision: str | None) -> StatsReport:
+    def counting(workspace: Workspace, path: str | None, *, revision: str | None) -> StatsReport:
         counted.append(revision)
-        return lines_counted(desk, path, revision=revision)
+        return lines_counted(workspace, path, revision=revision)
 
     monkeypatch.setattr(page, "_KEPT", StateCache())
     monkeypatch.setattr(page, "lines_counted", counting)
-    first = rendered(scene.desk, "overview-share")
-    assert rendered(scene.desk, "overview-share") == first and len(counted) == 1
+    first = rendered(scene.workspace, "overview-share")
+    assert rendered(scene.workspace, "overview-share") == first and len(counted) == 1
     scene.saw(an_event("prompt", id="p1", session="s1", at=moment(7)))
-    rendered(scene.desk, "overview-share")
+    rendered(scene.workspace, "overview-share")
     assert len(counted) == 2
 
 
 def test_the_last_sessions_are_linked(scene: Scene) -> None:
     scene.saw(an_event("call", id="c9", agent="other", session="s2", at=moment(9)))
-    html = rendered(scene.desk, "overview")
+    html = rendered(scene.workspace, "overview")
     assert links_in(html, "session") == [{"id": "s2", "agent": "other"}, {"id": "s1", "agent": "robot"}]
 
 
 def test_what_was_asked_is_not_on_the_first_page(scene: Scene) -> None:
     scene.saw(an_event("prompt", id="p1", session="s1", text="the zebra", at=moment(7)))
-    assert "zebra" not in rendered(scene.desk, "overview", note=lambda _: None)
+    assert "zebra" not in rendered(scene.workspace, "overview", note=lambda _: None)
 
 
 def test_names_of_records_stay_text(scene: Scene) -> None:
     scene.saw(an_event("session", agent=HOSTILE, session=HOSTILE, model=HOSTILE, at=moment(9)))
-    html = rendered(scene.desk, "overview")
+    html = rendered(scene.workspace, "overview")
     assert "<img" not in html.replace("<img src=", "", 1) and "\u202e" not in html
 
 
 def test_the_glance_finds_what_the_doctor_finds_but_for_what_reads_every_record(scene: Scene) -> None:
-    fields = [(one.name, one.state) for one in doctor(scene.desk).checks]
-    assert [(one.name, one.state) for one in glance(scene.desk)] == [one for one in fields if one[0] != "observations"]
+    fields = [(one.name, one.state) for one in doctor(scene.workspace).checks]
+    assert [(one.name, one.state) for one in glance(scene.workspace)] == [
+        one for one in fields if one[0] != "observations"
+    ]
 
 
 def test_more_records_make_the_page_no_slower(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(looked_at, "COUNTED_MAX", 20)
 
     def steps(folder: Path, records: int) -> int:
-        desk = Workspace(a_git_folder(folder))
-        with desk.writing() as store:
+        workspace = Workspace(a_git_folder(folder))
+        with workspace.writing() as store:
             store.append([an_arrival("call", event=f"c{n}", id=f"c{n}", session=f"s{n % 4}") for n in range(records)])
-        return steps_of(monkeypatch, lambda: rendered(desk, "overview"))
+        return steps_of(monkeypatch, lambda: rendered(workspace, "overview"))
 
     few, many = steps(tmp_path / "few", 200), steps(tmp_path / "many", 2_000)
     assert many < few * 1.5

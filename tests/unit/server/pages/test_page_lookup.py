@@ -16,7 +16,7 @@ from tests.builders.repo import a_repository
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A repository with an indexed change, a session, and an agent about which something was decided."""
     built = a_repository(tmp_path_factory.mktemp("opening") / "repository")
     root = built.commit({b"src/app.py": b"print(1)\n"})
@@ -46,12 +46,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
         ("no/such/file.py", "/blame?file=no%2Fsuch%2Ffile.py"),
     ],
 )
-def test_everything_has_its_page(desk: Workspace, what: str, address: str) -> None:
-    assert page_for(what, partial(in_work_tree, desk), partial(among_records, desk)) == address
+def test_everything_has_its_page(workspace: Workspace, what: str, address: str) -> None:
+    assert page_for(what, partial(in_work_tree, workspace), partial(among_records, workspace)) == address
 
 
 @pytest.mark.parametrize("what", ["", "nobody", "session", "agent-account", "\x1b[31m", "a" * 5000])
-def test_what_is_nothing_here_is_refused_with_what_there_is(desk: Workspace, what: str) -> None:
+def test_what_is_nothing_here_is_refused_with_what_there_is(workspace: Workspace, what: str) -> None:
     with pytest.raises(InputError) as caught:
-        page_for(what, partial(in_work_tree, desk), partial(among_records, desk))
+        page_for(what, partial(in_work_tree, workspace), partial(among_records, workspace))
     assert "overview" in (caught.value.hint or "") and "a change" in (caught.value.hint or "")

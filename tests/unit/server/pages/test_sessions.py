@@ -32,14 +32,14 @@ def at(second: int) -> str:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Workspace:
-    """A desk whose clock stands an hour after noon."""
+def workspace(tmp_path: Path) -> Workspace:
+    """A workspace whose clock stands an hour after noon."""
     return replace(Workspace(a_git_folder(tmp_path / "repository")), now_ns=lambda: NOON_NS + 3600 * 10**9)
 
 
-def keep(desk: Workspace, *events: Mapping[str, object]) -> None:
+def keep(workspace: Workspace, *events: Mapping[str, object]) -> None:
     """Events, each by its kind and fields, in one write."""
-    with desk.writing() as store:
+    with workspace.writing() as store:
         made = []
         for n, fields in enumerate(events):
             given = dict(fields)
@@ -48,10 +48,10 @@ def keep(desk: Workspace, *events: Mapping[str, object]) -> None:
         store.append(made)
 
 
-def a_session(desk: Workspace, name: str = "s1", *, calls: int = 3, start: int = 0, agent: str = "robot") -> None:
+def a_session(workspace: Workspace, name: str = "s1", *, calls: int = 3, start: int = 0, agent: str = "robot") -> None:
     fields = {"session": name, "agent": agent}
     keep(
-        desk,
+        workspace,
         {"kind": "session", "id": f"x{name}", "at": at(start), "model": f"of {agent}", **fields},
         {"kind": "prompt", "id": f"p{name}", "at": at(start + 1), "text": f"please do {name}", **fields},
         *(
@@ -62,111 +62,111 @@ def a_session(desk: Workspace, name: str = "s1", *, calls: int = 3, start: int =
 
 
 class TestList:
-    def test_an_empty_store_says_what_to_do_next(self, desk: Workspace) -> None:
-        assert "custody import" in words_in(rendered(desk, "sessions"))
+    def test_an_empty_store_says_what_to_do_next(self, workspace: Workspace) -> None:
+        assert "custody import" in words_in(rendered(workspace, "sessions"))
 
-    def test_those_active_last_come_first_and_are_linked(self, desk: Workspace) -> None:
-        a_session(desk, "s1")
-        a_session(desk, "s2", start=100, agent="other")
-        html = rendered(desk, "sessions")
+    def test_those_active_last_come_first_and_are_linked(self, workspace: Workspace) -> None:
+        a_session(workspace, "s1")
+        a_session(workspace, "s2", start=100, agent="other")
+        html = rendered(workspace, "sessions")
         assert links_in(html, "session") == [{"id": "s2", "agent": "other"}, {"id": "s1", "agent": "robot"}]
         assert "of other" in words_in(html)
 
-    def test_what_was_asked_first_is_shown_to_whoever_may_read_it_and_noted_once(self, desk: Workspace) -> None:
-        a_session(desk, "s1")
-        a_session(desk, "s2", start=100)
+    def test_what_was_asked_first_is_shown_to_whoever_may_read_it_and_noted_once(self, workspace: Workspace) -> None:
+        a_session(workspace, "s1")
+        a_session(workspace, "s2", start=100)
         noted: list[str] = []
-        assert "please do s1" not in rendered(desk, "sessions")
-        assert "please do s1" in rendered(desk, "sessions", note=noted.append)
+        assert "please do s1" not in rendered(workspace, "sessions")
+        assert "please do s1" in rendered(workspace, "sessions", note=noted.append)
         assert len(noted) == 1 and "2 session(s)" in noted[0]
 
-    def test_pages_follow_each_other(self, desk: Workspace) -> None:
+    def test_pages_follow_each_other(self, workspace: Workspace) -> None:
         for n in range(5):
-            a_session(desk, f"s{n}", start=n * 10)
-        html = rendered(desk, "sessions", limit="2")
+            a_session(workspace, f"s{n}", start=n * 10)
+        html = rendered(workspace, "sessions", limit="2")
         seen = [link["id"] for link in links_in(html, "session")]
         while more := [link for link in links_in(html, "sessions") if link.get("after")]:
-            html = rendered(desk, "sessions", note=None, links=None, **more[0])
+            html = rendered(workspace, "sessions", note=None, links=None, **more[0])
             seen += [link["id"] for link in links_in(html, "session")]
         assert seen == ["s4", "s3", "s2", "s1", "s0"]
 
-    def test_filters_live_in_the_address(self, desk: Workspace) -> None:
-        a_session(desk, "abc")
-        a_session(desk, "xyz", agent="other", start=50)
-        assert [one["id"] for one in links_in(rendered(desk, "sessions", agent="other"), "session")] == ["xyz"]
-        assert [one["id"] for one in links_in(rendered(desk, "sessions", text="BC"), "session")] == ["abc"]
-        assert "No session is like that." in words_in(rendered(desk, "sessions", text="nowhere"))
+    def test_filters_live_in_the_address(self, workspace: Workspace) -> None:
+        a_session(workspace, "abc")
+        a_session(workspace, "xyz", agent="other", start=50)
+        assert [one["id"] for one in links_in(rendered(workspace, "sessions", agent="other"), "session")] == ["xyz"]
+        assert [one["id"] for one in links_in(rendered(workspace, "sessions", text="BC"), "session")] == ["abc"]
+        assert "No session is like that." in words_in(rendered(workspace, "sessions", text="nowhere"))
 
     @pytest.mark.parametrize("after", ["nonsense", "W10", "WzEsMl0", "WzEsWyJhIiwiXHUwMDAwIl1d"])
-    def test_a_cursor_that_is_none_is_refused_in_words(self, desk: Workspace, after: str) -> None:
+    def test_a_cursor_that_is_none_is_refused_in_words(self, workspace: Workspace, after: str) -> None:
         with pytest.raises(InputError):
-            rendered(desk, "sessions", after=after)
+            rendered(workspace, "sessions", after=after)
 
-    def test_a_name_that_no_store_holds_is_refused_in_words(self, desk: Workspace) -> None:
+    def test_a_name_that_no_store_holds_is_refused_in_words(self, workspace: Workspace) -> None:
         with pytest.raises(InputError, match="no name has"):
-            rendered(desk, "sessions", agent="\0")
+            rendered(workspace, "sessions", agent="\0")
 
-    def test_a_session_is_ended_under_way_or_without_an_end(self, desk: Workspace) -> None:
-        a_session(desk, "old")
-        a_session(desk, "now", start=3500)
-        keep(desk, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
-        states = {one.session: one.state for one in sessions_listed(desk, limit=9).items}
+    def test_a_session_is_ended_under_way_or_without_an_end(self, workspace: Workspace) -> None:
+        a_session(workspace, "old")
+        a_session(workspace, "now", start=3500)
+        keep(workspace, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
+        states = {one.session: one.state for one in sessions_listed(workspace, limit=9).items}
         assert states == {"now": "active", "old": "open", "done": "ended"}
 
-    def test_names_in_any_script_stay_text(self, desk: Workspace) -> None:
+    def test_names_in_any_script_stay_text(self, workspace: Workspace) -> None:
         for n, name in enumerate(("שלום", "日本語", "rtl\u202egnp", "<b>x</b>", "a&b=c?d#e", "١٢٣")):
-            a_session(desk, name, agent=name, start=n)
-        html = rendered(desk, "sessions")
+            a_session(workspace, name, agent=name, start=n)
+        html = rendered(workspace, "sessions")
         assert "<b>x</b>" not in html and "\u202e" not in html and "⟨202E⟩" in html
         for link in links_in(html, "session"):
-            assert rendered(desk, "session", note=None, links=None, **link)
+            assert rendered(workspace, "session", note=None, links=None, **link)
 
     def test_more_records_make_the_list_no_slower(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(looked_at, "COUNTED_MAX", 20)
 
         def steps(folder: Path, calls: int) -> int:
-            desk = Workspace(a_git_folder(folder))
+            workspace = Workspace(a_git_folder(folder))
             for n in range(4):
-                a_session(desk, f"s{n}", calls=calls)
-            return steps_of(monkeypatch, lambda: rendered(desk, "sessions", note=lambda _: None))
+                a_session(workspace, f"s{n}", calls=calls)
+            return steps_of(monkeypatch, lambda: rendered(workspace, "sessions", note=lambda _: None))
 
         assert steps(tmp_path / "many", 500) < steps(tmp_path / "few", 50) * 1.5
 
 
 class TestOne:
-    def test_facts_prompts_files_and_sources(self, desk: Workspace) -> None:
-        a_session(desk)
+    def test_facts_prompts_files_and_sources(self, workspace: Workspace) -> None:
+        a_session(workspace)
         keep(
-            desk,
+            workspace,
             {"kind": "edit", "id": "e1", "path": "src/a&b.py", "call": "s1c0", "at": at(9)},
             {"kind": "source_read", "id": "r1", "locator": "https://example.org/a?x=1", "at": at(9)},
             {"kind": "source_read", "id": "r2", "locator": "javascript:alert(1)", "at": at(9)},
         )
         noted: list[str] = []
-        html = rendered(desk, "session", id="s1", note=noted.append)
+        html = rendered(workspace, "session", id="s1", note=noted.append)
         said = words_in(html)
         assert "please do s1" in said and noted == ["conversation robot s1"]
         assert {"file": "src/a&b.py"} in links_in(html, "blame")
         assert 'href="https://example.org/a?x=1"' in html and 'href="javascript' not in html
         assert "javascript:alert(1)" in said
 
-    def test_without_the_right_nothing_of_a_conversation_is_on_the_page(self, desk: Workspace) -> None:
-        a_session(desk)
-        keep(desk, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
-        html = rendered(desk, "session", id="s1")
+    def test_without_the_right_nothing_of_a_conversation_is_on_the_page(self, workspace: Workspace) -> None:
+        a_session(workspace)
+        keep(workspace, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
+        html = rendered(workspace, "session", id="s1")
         assert "please do" not in html and "zebra" not in html and "may not read conversations" in html
         noted: list[str] = []
-        assert "zebra" in rendered(desk, "session", id="s1", note=noted.append) and noted
+        assert "zebra" in rendered(workspace, "session", id="s1", note=noted.append) and noted
 
-    def test_calls_alone_are_noted_too(self, desk: Workspace) -> None:
-        keep(desk, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
+    def test_calls_alone_are_noted_too(self, workspace: Workspace) -> None:
+        keep(workspace, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
         noted: list[str] = []
-        read_session_page(desk, "s1", agent=None, note=noted.append)
+        read_session_page(workspace, "s1", agent=None, note=noted.append)
         assert noted == ["calls of robot s1"]
 
-    def test_the_tree_has_turns_and_what_was_called_in_them(self, desk: Workspace) -> None:
-        a_session(desk, calls=2)
-        rows = read_session_page(desk, "s1", agent=None, note=None).rows
+    def test_the_tree_has_turns_and_what_was_called_in_them(self, workspace: Workspace) -> None:
+        a_session(workspace, calls=2)
+        rows = read_session_page(workspace, "s1", agent=None, note=None).rows
         assert [(row.depth, row.name, row.kind, row.state) for row in rows] == [
             (0, "robot", "session", "running"),
             (1, "turn 1", "turn", "running"),
@@ -174,84 +174,84 @@ class TestOne:
             (2, "Edit", "tool", "ok"),
         ]
 
-    def test_spans_of_a_program_that_was_traced_in_it_are_in_the_tree(self, desk: Workspace) -> None:
-        a_session(desk, calls=1)
+    def test_spans_of_a_program_that_was_traced_in_it_are_in_the_tree(self, workspace: Workspace) -> None:
+        a_session(workspace, calls=1)
         span = {"kind": "span", "execution": "e1", "agent": "robot", "session": "s1", "phase": "whole", "status": "ok"}
         keep(
-            desk,
+            workspace,
             {**span, "id": "1", "span": "a", "parent": None, "name": "outer", "at": at(30), "ended_at": at(32)},
             {**span, "id": "2", "span": "b", "parent": "a", "name": "inner", "at": at(31), "ended_at": at(32)},
         )
-        rows = read_session_page(desk, "s1", agent=None, note=None).rows
+        rows = read_session_page(workspace, "s1", agent=None, note=None).rows
         assert [(row.depth, row.name.rpartition(":")[2]) for row in rows][-2:] == [(0, "outer"), (1, "inner")]
 
-    def test_a_session_without_an_end_says_so_and_that_more_came(self, desk: Workspace) -> None:
-        a_session(desk)
-        assert "/session-now?" in rendered(desk, "session", id="s1")
-        assert "Nobody saw this session end" in rendered(desk, "session-now", id="s1", agent="robot", events="5")
-        assert "2 events came since" in rendered(desk, "session-now", id="s1", agent="robot", events="3")
+    def test_a_session_without_an_end_says_so_and_that_more_came(self, workspace: Workspace) -> None:
+        a_session(workspace)
+        assert "/session-now?" in rendered(workspace, "session", id="s1")
+        assert "Nobody saw this session end" in rendered(workspace, "session-now", id="s1", agent="robot", events="5")
+        assert "2 events came since" in rendered(workspace, "session-now", id="s1", agent="robot", events="3")
         assert "not over" in rendered(
-            replace(desk, now_ns=lambda: NOON_NS + 60 * 10**9), "session-now", id="s1", agent="robot"
+            replace(workspace, now_ns=lambda: NOON_NS + 60 * 10**9), "session-now", id="s1", agent="robot"
         )
         with pytest.raises(NameNotFound):
-            session_now(desk, "s1", "nobody")
+            session_now(workspace, "s1", "nobody")
 
-    def test_one_that_ended_asks_no_more(self, desk: Workspace) -> None:
-        keep(desk, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
-        html = rendered(desk, "session", id="done")
+    def test_one_that_ended_asks_no_more(self, workspace: Workspace) -> None:
+        keep(workspace, {"kind": "session", "id": "e", "session": "done", "at": at(10), "ended_at": at(20)})
+        html = rendered(workspace, "session", id="done")
         assert "/session-now" not in html and "ended" in words_in(html)
         assert "No prompt of this session is kept" in words_in(html)
 
-    def test_looked_at_again_it_shows_what_came_and_no_longer_what_was_erased(self, desk: Workspace) -> None:
-        a_session(desk, calls=1)
+    def test_looked_at_again_it_shows_what_came_and_no_longer_what_was_erased(self, workspace: Workspace) -> None:
+        a_session(workspace, calls=1)
         noted: list[str] = []
         for _ in range(2):
-            assert "please do s1" in rendered(desk, "session", id="s1", note=noted.append)
+            assert "please do s1" in rendered(workspace, "session", id="s1", note=noted.append)
         assert len(noted) == 2, "every reading is noted, also of what is at hand"
-        assert "please do s1" not in rendered(desk, "session", id="s1")
-        keep(desk, {"kind": "call", "id": "later", "session": "s1", "at": at(50)})
-        assert len(data_in(rendered(desk, "session", id="s1"), "tree-data")["rows"]) == 4
-        with desk.reading() as store:
+        assert "please do s1" not in rendered(workspace, "session", id="s1")
+        keep(workspace, {"kind": "call", "id": "later", "session": "s1", "at": at(50)})
+        assert len(data_in(rendered(workspace, "session", id="s1"), "tree-data")["rows"]) == 4
+        with workspace.reading() as store:
             asked = first_prompt(store, AgentName("robot"), SessionId("s1"))
         assert asked is not None
-        erase(desk, [str(asked.record.ref)], who=None, why="a name was in it")
-        html = rendered(desk, "session", id="s1", note=noted.append)
+        erase(workspace, [str(asked.record.ref)], who=None, why="a name was in it")
+        html = rendered(workspace, "session", id="s1", note=noted.append)
         assert "please do s1" not in html and "was erased" in words_in(html)
 
-    def test_one_that_is_not_there_is_said(self, desk: Workspace) -> None:
+    def test_one_that_is_not_there_is_said(self, workspace: Workspace) -> None:
         with pytest.raises(NameNotFound, match="no session"):
-            rendered(desk, "session", id="nobody")
+            rendered(workspace, "session", id="nobody")
         with pytest.raises(InputError, match="which id"):
-            rendered(desk, "session")
+            rendered(workspace, "session")
 
-    def test_two_agents_with_a_session_of_one_id_are_told_apart(self, desk: Workspace) -> None:
-        a_session(desk, calls=1)
-        a_session(desk, calls=2, agent="other")
+    def test_two_agents_with_a_session_of_one_id_are_told_apart(self, workspace: Workspace) -> None:
+        a_session(workspace, calls=1)
+        a_session(workspace, calls=2, agent="other")
         with pytest.raises(NameNotFound, match="several"):
-            rendered(desk, "session", id="s1")
-        tree = data_in(rendered(desk, "session", id="s1", agent="other"), "tree-data")
+            rendered(workspace, "session", id="s1")
+        tree = data_in(rendered(workspace, "session", id="s1", agent="other"), "tree-data")
         assert len(tree["rows"]) == 4
 
-    def test_hostile_names_are_data_and_bounded(self, desk: Workspace) -> None:
-        a_session(desk, calls=0)
+    def test_hostile_names_are_data_and_bounded(self, workspace: Workspace) -> None:
+        a_session(workspace, calls=0)
         keep(
-            desk,
+            workspace,
             {"kind": "call", "id": "h1", "name": "rtl\u202e<img src=x onerror=alert(1)></script>", "at": at(9)},
             {"kind": "call", "id": "h2", "name": "Bash", "input": {"command": HOSTILE + "y" * 100_000}, "at": at(9)},
             {"kind": "prompt", "id": "h3", "text": HOSTILE + "z" * 1_000_000, "at": at(9)},
             {"kind": "edit", "id": "h4", "path": "d/" + "n" * 3000 + "\u202e.py", "at": at(9)},
         )
-        html = rendered(desk, "session", id="s1", note=lambda _: None)
+        html = rendered(workspace, "session", id="s1", note=lambda _: None)
         assert "<img src=x" not in html and "\u202e" not in html and "\x1b" not in html
         assert len(html) < 100_000
         words = data_in(html, "tree-data")["words"]
         assert any("⟨202E⟩<img" in word for word in words) and max(map(len, words)) < 200
 
-    def test_a_call_is_found_by_its_id(self, desk: Workspace) -> None:
-        a_session(desk, calls=3)
-        tree = data_in(rendered(desk, "session", id="s1", call="s1c1"), "tree-data")
+    def test_a_call_is_found_by_its_id(self, workspace: Workspace) -> None:
+        a_session(workspace, calls=3)
+        tree = data_in(rendered(workspace, "session", id="s1", call="s1c1"), "tree-data")
         assert tree["wanted"] == 3
-        assert data_in(rendered(desk, "session", id="s1", call="none"), "tree-data")["wanted"] == -1
+        assert data_in(rendered(workspace, "session", id="s1", call="none"), "tree-data")["wanted"] == -1
 
 
 @st.composite

@@ -22,90 +22,90 @@ HOSTILE = "<img src=x onerror=alert(1)>\u202e\x1b[31m"
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A desk whose user has no settings of any agent."""
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """A workspace whose user has no settings of any agent."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return Workspace(a_git_folder(tmp_path / "repository"))
 
 
-def keep(desk: Workspace, records: int = 3) -> None:
-    with desk.writing() as store:
+def keep(workspace: Workspace, records: int = 3) -> None:
+    with workspace.writing() as store:
         store.append([an_arrival("call", event=f"c{n}", id=f"c{n}") for n in range(records)])
 
 
-def test_an_empty_store_says_what_to_do_next(desk: Workspace) -> None:
-    said = words_in(rendered(desk, "state"))
+def test_an_empty_store_says_what_to_do_next(workspace: Workspace) -> None:
+    said = words_in(rendered(workspace, "state"))
     assert "Nothing has been recorded yet." in said and "custody init" in said
     assert "No job waits." in said and "Nothing is known that could not be recorded." in said
 
 
-def test_chains_have_their_heads_and_say_how_far_they_were_checked(desk: Workspace) -> None:
-    keep(desk)
-    assert "not known" in words_in(rendered(desk, "state"))
-    html = rendered(desk, "state-verify")
+def test_chains_have_their_heads_and_say_how_far_they_were_checked(workspace: Workspace) -> None:
+    keep(workspace)
+    assert "not known" in words_in(rendered(workspace, "state"))
+    html = rendered(workspace, "state-verify")
     assert "3 records" in html and "are as they were stored" in html
-    check_integrity(desk)
-    with desk.reading() as store:
+    check_integrity(workspace)
+    with workspace.reading() as store:
         (head,) = store.tables.chains()
-    html = rendered(desk, "state")
+    html = rendered(workspace, "state")
     assert head.store in html and head.link.hex() in html and "to the end" in words_in(html)
-    with desk.writing() as store:
+    with workspace.writing() as store:
         store.append([an_arrival("call", event="later", id="later")])
-    assert "up to record 3" in words_in(rendered(desk, "state"))
+    assert "up to record 3" in words_in(rendered(workspace, "state"))
 
 
-def test_verifying_on_a_page_writes_nothing(desk: Workspace) -> None:
-    keep(desk)
-    assert desk.home is not None
+def test_verifying_on_a_page_writes_nothing(workspace: Workspace) -> None:
+    keep(workspace)
+    assert workspace.home is not None
 
     def files() -> dict[str, bytes]:
-        return {one.name: one.read_bytes() for one in Path(str(desk.home)).rglob("*") if one.is_file()}
+        return {one.name: one.read_bytes() for one in Path(str(workspace.home)).rglob("*") if one.is_file()}
 
-    words_in(rendered(desk, "state"))
+    words_in(rendered(workspace, "state"))
     before = files()
-    assert "are as they were stored" in rendered(desk, "state-verify")
+    assert "are as they were stored" in rendered(workspace, "state-verify")
     assert files() == before
-    check_integrity(desk)
+    check_integrity(workspace)
     keep_more = an_arrival("call", event="later", id="later")
-    with desk.writing() as store:
+    with workspace.writing() as store:
         store.append([keep_more])
     before = files()
-    assert "4 records" in rendered(desk, "state-verify")
+    assert "4 records" in rendered(workspace, "state-verify")
     assert files() == before
 
 
-def test_verifying_tells_what_is_not_as_it_was_stored(desk: Workspace) -> None:
-    keep(desk)
-    with desk.writing() as store:
+def test_verifying_tells_what_is_not_as_it_was_stored(workspace: Workspace) -> None:
+    keep(workspace)
+    with workspace.writing() as store:
         store.db.run("UPDATE record SET kind = 'other' WHERE seq = 2")
-    assert "Something is not as it was stored." in rendered(desk, "state-verify")
+    assert "Something is not as it was stored." in rendered(workspace, "state-verify")
 
 
-def test_more_than_one_can_wait_for_is_left_to_the_verb(desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep(desk)
+def test_more_than_one_can_wait_for_is_left_to_the_verb(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(workspace)
     monkeypatch.setattr(pages_state, "RECORDS_VERIFIED_MAX", 2)
-    assert "custody verify" in rendered(desk, "state-verify")
+    assert "custody verify" in rendered(workspace, "state-verify")
 
 
-def test_gaps_are_told_once_the_latest_first_and_as_text(desk: Workspace) -> None:
-    assert desk.home is not None
-    with desk.writing() as store:
+def test_gaps_are_told_once_the_latest_first_and_as_text(workspace: Workspace) -> None:
+    assert workspace.home is not None
+    with workspace.writing() as store:
         store.append(
             [make_loss_arrival(f"{1_769_860_800 + n}000000000 hook {n} ended", 1) for n in range(GAPS_MAX + 20)]
         )
-    add_gap(str(desk.home), HOSTILE, {"HOME": str(desk.home)})
-    html = rendered(desk, "state")
-    found = read_health_page(desk)
+    add_gap(str(workspace.home), HOSTILE, {"HOME": str(workspace.home)})
+    html = rendered(workspace, "state")
+    found = read_health_page(workspace)
     assert (found.gap_count, len(found.gaps)) == (GAPS_MAX + 21, GAPS_MAX)
     assert "onerror" in words_in(html) and "<img src=x" not in html and "\u202e" not in html and "\x1b" not in html
     assert [gap.at for gap in found.gaps] == sorted((gap.at or "" for gap in found.gaps), reverse=True)
 
 
-def test_an_agent_that_is_here_but_not_recorded_is_told_what_to_run(desk: Workspace) -> None:
-    (desk.folder / ".claude").mkdir()
-    agents = read_health_page(desk).agents
+def test_an_agent_that_is_here_but_not_recorded_is_told_what_to_run(workspace: Workspace) -> None:
+    (workspace.folder / ".claude").mkdir()
+    agents = read_health_page(workspace).agents
     assert agents is not None and (agents[0].agent, agents[0].hooks.state) == ("claude-code", "not set up")
-    assert "custody init --agent claude-code" in words_in(rendered(desk, "state"))
+    assert "custody init --agent claude-code" in words_in(rendered(workspace, "state"))
 
 
 @pytest.mark.parametrize(
@@ -118,39 +118,41 @@ def test_an_agent_that_is_here_but_not_recorded_is_told_what_to_run(desk: Worksp
         ("}", "", "its settings cannot be read"),
     ],
 )
-def test_what_keeps_an_agent_from_being_recorded_is_said(desk: Workspace, was: str, now: str, said: str) -> None:
-    settings = desk.folder / ".claude" / "settings.local.json"
+def test_what_keeps_an_agent_from_being_recorded_is_said(workspace: Workspace, was: str, now: str, said: str) -> None:
+    settings = workspace.folder / ".claude" / "settings.local.json"
     settings.parent.mkdir()
-    assert custody(desk.folder, "init", "--agent", "claude-code", "--yes", "--no-git-hooks").status == 0
+    assert custody(workspace.folder, "init", "--agent", "claude-code", "--yes", "--no-git-hooks").status == 0
     text = settings.read_text("utf-8")
     settings.write_text(text.replace(was, now, 1 if was == "{" else -1), encoding="utf-8")
-    agents = read_health_page(desk).agents
+    agents = read_health_page(workspace).agents
     assert agents is not None and agents[0].agent == "claude-code"
-    words = words_in(rendered(desk, "state"))
+    words = words_in(rendered(workspace, "state"))
     assert f"{agents[0].title} {said}" in " ".join(words.split())
 
 
-def test_without_a_repository_agents_are_recorded_elsewhere(desk: Workspace) -> None:
-    said = words_in(rendered(replace(desk, spooled=False), "state"))
+def test_without_a_repository_agents_are_recorded_elsewhere(workspace: Workspace) -> None:
+    said = words_in(rendered(replace(workspace, spooled=False), "state"))
     assert "agents are recorded where they work" in said
 
 
-def test_jobs_of_this_project_that_are_not_done_are_shown_and_no_other(desk: Workspace) -> None:
-    assert jobs_of_project(desk, 9) == []
-    assert not desk.service_file.exists(), "looking makes no file"
-    with control_of(desk) as control:
+def test_jobs_of_this_project_that_are_not_done_are_shown_and_no_other(workspace: Workspace) -> None:
+    assert jobs_of_project(workspace, 9) == []
+    assert not workspace.service_file.exists(), "looking makes no file"
+    with control_of(workspace) as control:
         for n, project in enumerate(("default", "other")):
             add_job(control, NewJob("retention", project, f"key of {project}"), id_=f"{n:032x}", now_ns=7)
         taken = control.jobs.take(["retention"], 8, 9)
         assert taken is not None
         control.jobs.set_aside(taken, 9, HOSTILE)
-    html = rendered(desk, "state")
+    html = rendered(workspace, "state")
     said = words_in(html)
     assert "key of default" in said and "set aside" in said and f"custody worker retry {0:032x}" in said
     assert "key of other" not in html and "<img src=x" not in html and "\x1b" not in html
 
 
-def test_more_records_make_the_page_no_slower(tmp_path: Path, desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_records_make_the_page_no_slower(
+    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def steps(folder: Path, records: int) -> int:
         made = Workspace(a_git_folder(folder))
         keep(made, records)

@@ -39,12 +39,12 @@ def world(tmp_path: Path) -> TrustWorld:
 
 
 def test_an_empty_store_says_where_trust_comes_from(tmp_path: Path) -> None:
-    desk = Workspace(a_repository(tmp_path / "repo").path)
-    assert "Nothing was decided about any agent yet." in words_of(rendered(desk, "trust"))
-    words = words_of(rendered(desk, "simulate-result"))
+    workspace = Workspace(a_repository(tmp_path / "repo").path)
+    assert "Nothing was decided about any agent yet." in words_of(rendered(workspace, "trust"))
+    words = words_of(rendered(workspace, "simulate-result"))
     assert re.search(r"nothing was committed since \d{4}-\d\d-\d\d; look further back, or record", words)
     with pytest.raises(NameNotFound):
-        rendered(desk, "agent", name="robot")
+        rendered(workspace, "agent", name="robot")
 
 
 def test_what_keeps_a_change_back_is_said_in_words() -> None:
@@ -53,8 +53,10 @@ def test_what_keeps_a_change_back_is_said_in_words() -> None:
 
 
 def test_the_list_says_what_the_verb_says(world: TrustWorld) -> None:
-    assert [row.line for row in agents_listed(world.desk, after=None, limit=9).agents] == trust_list(world.desk).agents
-    html = rendered(world.desk, "trust")
+    assert [row.line for row in agents_listed(world.workspace, after=None, limit=9).agents] == trust_list(
+        world.workspace
+    ).agents
+    html = rendered(world.workspace, "trust")
     words = words_of(html)
     assert "2 agents as of" in words
     assert "too few to mean much" in words
@@ -63,9 +65,9 @@ def test_the_list_says_what_the_verb_says(world: TrustWorld) -> None:
 
 
 def test_agents_follow_page_by_page(world: TrustWorld) -> None:
-    first = agents_listed(world.desk, after=None, limit=1)
+    first = agents_listed(world.workspace, after=None, limit=1)
     assert ([row.line.agent for row in first.agents], first.next) == (["patchbot"], "patchbot")
-    second = agents_listed(world.desk, after=first.next, limit=1)
+    second = agents_listed(world.workspace, after=first.next, limit=1)
     assert ([row.line.agent for row in second.agents], second.next) == (["robot"], None)
 
 
@@ -73,39 +75,42 @@ def test_curves_of_much_that_was_decided_are_asked_for_apart(
     world: TrustWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trust_account, "DIRECT_SAMPLES_MAX", 5)
-    html = rendered(world.desk, "trust")
+    html = rendered(world.workspace, "trust")
     assert 'hx-get="/agent-curve?name=robot"' in html
     assert html.count('<svg class="spark"') == 1
-    assert '<svg class="spark"' in rendered(world.desk, "agent-curve", name="robot")
-    assert "nothing was decided about" in words_of(rendered(world.desk, "agent-curve", name="nobody")).lower()
+    assert '<svg class="spark"' in rendered(world.workspace, "agent-curve", name="robot")
+    assert "nothing was decided about" in words_of(rendered(world.workspace, "agent-curve", name="nobody")).lower()
 
 
 def test_an_agent_is_told_with_what_it_may_land(world: TrustWorld) -> None:
-    assert read_agent_page(world.desk, "robot", at=None).line == trust_show(world.desk, "robot", limit=1).standing
-    html = rendered(world.desk, "agent", name="robot")
+    assert (
+        read_agent_page(world.workspace, "robot", at=None).line
+        == trust_show(world.workspace, "robot", limit=1).standing
+    )
+    html = rendered(world.workspace, "agent", name="robot")
     assert 'hx-get="/agent-account?name=robot"' in html
     words = words_of(html)
     assert "14 accepted" in words
     assert "lines a change, and" in words
-    assert "TRUST-SAMPLES" in words_of(rendered(world.desk, "agent", name="patchbot"))
+    assert "TRUST-SAMPLES" in words_of(rendered(world.workspace, "agent", name="patchbot"))
 
 
 def test_the_account_is_the_verbs_account_newest_first(world: TrustWorld) -> None:
-    found = agent_account(world.desk, "robot", at=None, before=None, limit=5)
-    steps = trust_why(world.desk, "robot").steps
+    found = agent_account(world.workspace, "robot", at=None, before=None, limit=5)
+    steps = trust_why(world.workspace, "robot").steps
     assert list(found.steps) == steps[::-1][:5]
     assert (found.total, found.next) == (14, 9)
-    rest = agent_account(world.desk, "robot", at=None, before=found.next, limit=50)
+    rest = agent_account(world.workspace, "robot", at=None, before=found.next, limit=50)
     assert list(rest.steps) == steps[::-1][5:]
     assert rest.next is None
-    words = words_of(rendered(world.desk, "agent-account", name="patchbot"))
+    words = words_of(rendered(world.workspace, "agent-account", name="patchbot"))
     assert "decision: rejected" in words
     assert "no tests" in words
 
 
 def test_the_curve_begins_with_the_first_decision_and_ends_at_the_score(world: TrustWorld) -> None:
     world.later(days=40)
-    found = agent_account(world.desk, "robot", at=None, before=None, limit=5)
+    found = agent_account(world.workspace, "robot", at=None, before=None, limit=5)
     assert found.curve[0].score == pytest.approx(found.recent[0].score)
     assert found.curve[-1].score == pytest.approx(found.line.score)
     assert len(found.curve) == trust_account.CURVE_POINTS
@@ -114,24 +119,24 @@ def test_the_curve_begins_with_the_first_decision_and_ends_at_the_score(world: T
 
 
 def test_a_past_moment_can_be_looked_at(world: TrustWorld) -> None:
-    steps = trust_why(world.desk, "robot").steps
+    steps = trust_why(world.workspace, "robot").steps
     at = steps[6].at
-    words = words_of(rendered(world.desk, "agent", name="robot", at=at))
+    words = words_of(rendered(world.workspace, "agent", name="robot", at=at))
     assert "7 accepted" in words
     assert "As of" in words
-    assert agent_account(world.desk, "robot", at=at, before=None, limit=50).total == 7
+    assert agent_account(world.workspace, "robot", at=at, before=None, limit=50).total == 7
     # As a browser's field for a moment says it.
-    assert "accepted" in words_of(rendered(world.desk, "agent", name="robot", at=at[:16]))
+    assert "accepted" in words_of(rendered(world.workspace, "agent", name="robot", at=at[:16]))
     with pytest.raises(InputError):
-        rendered(world.desk, "agent", name="robot", at="yesterday")
+        rendered(world.workspace, "agent", name="robot", at="yesterday")
     with pytest.raises(NameNotFound):
-        rendered(world.desk, "agent", name="robot", at="2001-01-01T00:00:00Z")
+        rendered(world.workspace, "agent", name="robot", at="2001-01-01T00:00:00Z")
 
 
 def test_the_chance_is_the_verbs_chance_and_not_made_again(world: TrustWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert pages_trust.agent_chance(world.desk, "robot", at=None) == trust_why(world.desk, "robot").chance
+    assert pages_trust.agent_chance(world.workspace, "robot", at=None) == trust_why(world.workspace, "robot").chance
     monkeypatch.setattr(pages_trust, "make_chance_estimator", None)
-    assert "would be accepted with a chance of" in words_of(rendered(world.desk, "agent-chance", name="patchbot"))
+    assert "would be accepted with a chance of" in words_of(rendered(world.workspace, "agent-chance", name="patchbot"))
 
 
 def test_of_too_many_decisions_a_page_says_which_verb_to_run(
@@ -140,20 +145,20 @@ def test_of_too_many_decisions_a_page_says_which_verb_to_run(
     monkeypatch.setattr(pages_trust, "DECISIONS_MAX", 3)
     asked: list[tuple[str, dict[str, Any]]] = [("agent-chance", {"name": "robot"}), ("simulate-result", {})]
     for name, said in asked:
-        words = words_of(rendered(world.desk, name, **said))
+        words = words_of(rendered(world.workspace, name, **said))
         assert "17 decisions, too many" in words
         assert "custody trust simulate" in words
-    assert "14 decisions, too many" in words_of(rendered(world.desk, "agent-account", name="robot"))
+    assert "14 decisions, too many" in words_of(rendered(world.workspace, "agent-account", name="robot"))
 
 
 def test_without_a_moved_slider_the_rules_in_force_are_shown_twice(world: TrustWorld) -> None:
-    report = policy_tried(world.desk, {}, days=30, source="records")
-    verb = trust_simulate(world.desk, policy=None, since="30d", source="records")
+    report = policy_tried(world.workspace, {}, days=30, source="records")
+    verb = trust_simulate(world.workspace, policy=None, since="30d", source="records")
     assert report.policies[0] == verb.policies[0]
     assert replace_name(report.policies[1]) == replace_name(report.policies[0])
-    html = rendered(world.desk, "simulate")
+    html = rendered(world.workspace, "simulate")
     assert 'hx-get="/simulate-result"' in html
-    assert "17 recorded decisions" in words_of(rendered(world.desk, "simulate-result"))
+    assert "17 recorded decisions" in words_of(rendered(world.workspace, "simulate-result"))
 
 
 def replace_name(policy: Any) -> Any:
@@ -161,10 +166,10 @@ def replace_name(policy: Any) -> Any:
 
 
 def test_a_moved_slider_changes_what_would_have_landed(world: TrustWorld) -> None:
-    report = policy_tried(world.desk, {"samples": 1, "audit": 0, "budget": 20}, days=30, source="records")
+    report = policy_tried(world.workspace, {"samples": 1, "audit": 0, "budget": 20}, days=30, source="records")
     before, after = (one.landing.approved for one in report.policies)
     assert after > before
-    html = rendered(world.desk, "simulate", samples="1", audit="0", budget="20", days="30")
+    html = rendered(world.workspace, "simulate", samples="1", audit="0", budget="20", days="30")
     assert 'hx-get="/simulate-result"' not in html
     assert 'name="samples" min="0" max="100" step="1" value="1"' in html
     assert "in force: 10" in words_of(html)
@@ -174,7 +179,7 @@ def test_a_moved_slider_changes_what_would_have_landed(world: TrustWorld) -> Non
 @pytest.mark.parametrize("said", [{"samples": "x"}, {"target": "99"}, {"high": "nan"}, {"days": "0"}, {"source": "?"}])
 def test_a_slider_beyond_its_ends_is_refused_in_words(world: TrustWorld, said: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(said))):
-        rendered(world.desk, "simulate", **said)
+        rendered(world.workspace, "simulate", **said)
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(SLIDERS)), st.floats(0, 1)), max_size=8))
@@ -188,22 +193,22 @@ def test_whatever_is_moved_gives_rules_that_hold(moves: list[tuple[str, float]])
 
 
 def test_what_happened_is_gathered_once_while_sliders_move(world: TrustWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    policy_tried(world.desk, {}, days=30, source="records")
+    policy_tried(world.workspace, {}, days=30, source="records")
     monkeypatch.setattr(pages_simulate, "gather", None)
-    policy_tried(world.desk, {"samples": 2}, days=30, source="records")
+    policy_tried(world.workspace, {"samples": 2}, days=30, source="records")
     monkeypatch.undo()
     world.proven("robot", 1)
-    assert policy_tried(world.desk, {}, days=30, source="records").recorded == 18
+    assert policy_tried(world.workspace, {}, days=30, source="records").recorded == 18
 
 
 def test_sliders_stand_where_the_rules_in_force_are(world: TrustWorld) -> None:
     world.rules("[trust]\napprove_samples_min = 3\n")
-    assert slider_values(world.desk)["samples"] == 3
+    assert slider_values(world.workspace)["samples"] == 3
 
 
 def test_without_a_repository_records_alone_are_looked_at(world: TrustWorld) -> None:
-    team = replace(world.desk, spooled=False)
-    rendered(world.desk, "trust")  # drains what waits, which is not the team's
+    team = replace(world.workspace, spooled=False)
+    rendered(world.workspace, "trust")  # drains what waits, which is not the team's
     assert "2 agents" in words_of(rendered(team, "trust"))
     html = rendered(team, "simulate", samples="1")
     assert "git history" not in html
@@ -214,10 +219,10 @@ def test_without_a_repository_records_alone_are_looked_at(world: TrustWorld) -> 
 def test_a_report_in_files_has_all_of_it_at_once(world: TrustWorld) -> None:
     asked: list[tuple[str, dict[str, Any]]] = [("trust", {}), ("agent", {"name": "robot"}), ("simulate", {})]
     for name, said in asked:
-        html = rendered(world.desk, name, links=in_files(), **said)
+        html = rendered(world.workspace, name, links=in_files(), **said)
         assert "hx-get" not in html
         assert "<form" not in html
-    assert "decision: accepted" in words_of(rendered(world.desk, "agent", links=in_files(), name="robot"))
+    assert "decision: accepted" in words_of(rendered(world.workspace, "agent", links=in_files(), name="robot"))
 
 
 def test_nothing_in_a_name_or_a_reason_acts(world: TrustWorld) -> None:
@@ -233,11 +238,11 @@ def test_nothing_in_a_name_or_a_reason_acts(world: TrustWorld) -> None:
         ("simulate", {"days": "30"}),
     ]
     for name, said in asked:
-        html = rendered(world.desk, name, **said)
+        html = rendered(world.workspace, name, **said)
         assert not acts(html), name
         assert len(html) < 100_000, name
     # The field of a form holds the name as it is, so that looking back finds the same agent.
-    field = re.search(r'type="hidden" name="name" value="([^"]*)"', rendered(world.desk, "agent", name=named))
+    field = re.search(r'type="hidden" name="name" value="([^"]*)"', rendered(world.workspace, "agent", name=named))
     assert field is not None
     assert unescape(field[1]) == named
 
@@ -247,12 +252,12 @@ def test_a_list_and_an_account_stay_small(tmp_path: Path) -> None:
     for n in range(70):
         world.tell("decision", agent=f"agent-{n:03}", decision="accepted", changed_lines=3)
     world.proven("robot", 120)
-    html = rendered(world.desk, "trust")
+    html = rendered(world.workspace, "trust")
     assert "More agents" in html
     assert nodes_of(html) <= 1_500
-    account = rendered(world.desk, "agent-account", name="robot")
+    account = rendered(world.workspace, "agent-account", name="robot")
     assert "Earlier records" in account
-    assert nodes_of(account) + nodes_of(rendered(world.desk, "agent", name="robot")) <= 1_500
+    assert nodes_of(account) + nodes_of(rendered(world.workspace, "agent", name="robot")) <= 1_500
 
 
 @given(st.lists(st.floats(0, 1), max_size=50))

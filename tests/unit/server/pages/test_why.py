@@ -28,9 +28,9 @@ def kinds_in(html: str) -> list[str]:
     return re.findall(r'<li class="c-([a-z]+)(?: hung)?" id="link-', html)
 
 
-def explained(desk: Workspace, **said: str) -> str:
+def explained(workspace: Workspace, **said: str) -> str:
     asked: dict[str, Any] = {"file": FILE, "line": LINE, **said}
-    return rendered(desk, "why", note=lambda _what: None, **asked)
+    return rendered(workspace, "why", note=lambda _what: None, **asked)
 
 
 class TestChain:
@@ -75,7 +75,7 @@ class TestChain:
         root = scene.committed(app__py="old = line\n", at=-100)
         scene.edited("app.py", "old = line\n", text("old = line", "brought = new"), at=4, head=root)
         scene.committed(root, app__py=text("old = line", "brought = new"), at=60)
-        html = rendered(scene.desk, "why", file="app.py", line="2", note=lambda _what: None)
+        html = rendered(scene.workspace, "why", file="app.py", line="2", note=lambda _what: None)
         assert kinds_in(html)[-1] == "end" and kinds_in(html)[0] == "line"
         assert "Missing" in words_in(html) and "custody import" not in words_in(html)
 
@@ -84,7 +84,7 @@ class TestChain:
         root = scene.committed(app__py="old = line\n", at=-100)
         scene.edited("app.py", "old = line\n", text("old = line", "brought = new"), at=4, head=root)
         scene.wrote("app.py", text("old = line", "brought = new"))
-        html = rendered(scene.desk, "why", file="app.py", line="2", disk="1")
+        html = rendered(scene.workspace, "why", file="app.py", line="2", disk="1")
         assert "Not committed" in words_in(html)
         assert {"file": "app.py", "disk": "1"} in links_in(html, "blame")
 
@@ -101,7 +101,7 @@ class TestChain:
         )
         scene.edited("app.py", "old = line\n", text("old = line", line), at=4, head=root, session=session)
         scene.committed(root, app__py=text("old = line", line), at=60, message=evil)
-        html = rendered(scene.desk, "why", file="app.py", line="2", note=lambda _what: None)
+        html = rendered(scene.workspace, "why", file="app.py", line="2", note=lambda _what: None)
         assert "prompt" in kinds_in(html)
         assert "<img" not in html.replace('<img src="/static', "") and "\u202e" not in html and "\x1b" not in html
         assert len(html) < 60_000

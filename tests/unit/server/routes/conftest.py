@@ -16,9 +16,9 @@ from tests.house.postgres import a_database
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     """A service in a repository about which much is known; another project has an empty repository of its own."""
     folder = tmp_path_factory.mktemp("embedded")
-    desk, _ = a_project(folder / "own")
+    workspace, _ = a_project(folder / "own")
     subprocess.run(["git", "init", "-q", str(folder / "other")], check=True)
-    with asked(a_keeper(desk, a_still(Workspace(folder / "other")))) as made:
+    with asked(a_keeper(workspace, a_still(Workspace(folder / "other")))) as made:
         yield made
 
 
@@ -26,7 +26,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
 def team(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     """A service on a team's database, outside any repository, as a role that is bound to one project."""
     with a_database(postgres_url) as url, a_team(url, tmp_path_factory.mktemp("team"), "other") as made:
-        own, other = a_still(made.desk()), a_still(made.desk("other"))
+        own, other = a_still(made.workspace()), a_still(made.workspace("other"))
         told(own, what_happened())
         with asked(a_keeper(own, other)) as service:
             yield service

@@ -39,8 +39,8 @@ class Served:
     team: Team
 
     @property
-    def desk(self) -> Workspace:
-        return self.keeper.desks["default"]
+    def workspace(self) -> Workspace:
+        return self.keeper.workspaces["default"]
 
 
 @pytest.fixture
@@ -68,15 +68,15 @@ def test_a_fresh_clone_answers_the_same_through_a_service(served: Served, ana: W
     assert outcomes(pull_service(bob, served.remote)) == [("same", 0)]
     assert answers(bob) == answers(ana)
     assert (verify(bob).findings, verify(bob).withheld) == ([], 7)
-    assert (verify(served.desk).findings, verify(served.desk).withheld) == ([], 7)
+    assert (verify(served.workspace).findings, verify(served.workspace).withheld) == ([], 7)
     assert outcomes(pull_service(ana, served.remote)) == [("own", 0)]
 
 
 def test_no_text_reaches_the_service_without_being_asked_for(served: Served, ana: Workspace) -> None:
     push_service(ana, served.remote)
-    home = served.desk.home
+    home = served.workspace.home
     assert home is not None
-    with served.desk.reading() as store:
+    with served.workspace.reading() as store:
         bodies = store.tables.bodies(set(store.tables.body_digests()))
     kept = b"".join((body.data or b"") + (body.outline or b"") for body in bodies.values()).decode("utf-8", "replace")
     assert not [word for word in SECRETS if word in kept]
@@ -164,8 +164,8 @@ def a_stretch(tmp_path: Path, count: int = 3, *, after: int = 0) -> bytes:
     """What a push sends of a small chain."""
     folder = tmp_path / "sender"
     if not folder.exists():
-        desk = Workspace(a_git_folder(folder))
-        recorded(desk, *(an_event("decision", id=str(n), at=moment(n)) for n in range(5)))
+        workspace = Workspace(a_git_folder(folder))
+        recorded(workspace, *(an_event("decision", id=str(n), at=moment(n)) for n in range(5)))
     with Workspace(folder).reading() as store:
         chain = store.own()
         assert chain is not None
@@ -189,13 +189,13 @@ def test_a_stretch_is_kept_once_and_gone_on_with(service: Asked, tmp_path: Path)
     assert post(service, a_stretch(tmp_path, 5))[0] == 200, "the whole again"
     held = json.loads(service.get("/api/v1/chains").content)["chains"]
     assert [(one["seq"], one["own"]) for one in held] == [(5, False)]
-    assert verify(service.desk).findings == []
+    assert verify(service.workspace).findings == []
 
 
 def test_a_gap_is_a_conflict_and_leaves_nothing(service: Asked, tmp_path: Path) -> None:
     status, problem = post(service, a_stretch(tmp_path, 5, after=3))
     assert (status, problem["type"]) == (409, "urn:custody:problem:conflict")
-    assert verify(service.desk).records == 0
+    assert verify(service.workspace).records == 0
 
 
 def test_a_fork_is_a_conflict_and_leaves_what_is_kept(service: Asked, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_fork_is_a_conflict_and_leaves_what_is_kept(service: Asked, tmp_path: 
     about, _, rest = a_stretch(tmp_path, 3).partition(b"\n")
     lied = json.loads(about) | {"link": "0" * 64}
     assert post(service, json.dumps(lied).encode() + b"\n" + rest)[0] == 409
-    assert (verify(service.desk).records, verify(service.desk).findings) == (3, [])
+    assert (verify(service.workspace).records, verify(service.workspace).findings) == (3, [])
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_fork_is_a_conflict_and_leaves_what_is_kept(service: Asked, tmp_path: 
 )
 def test_what_is_no_chain_is_refused(service: Asked, body: bytes) -> None:
     assert post(service, body)[0] == 422
-    assert verify(service.desk).records == 0
+    assert verify(service.workspace).records == 0
 
 
 def test_damaged_records_are_refused_whole(service: Asked, tmp_path: Path) -> None:
@@ -222,12 +222,12 @@ def test_damaged_records_are_refused_whole(service: Asked, tmp_path: Path) -> No
         assert old in whole
         assert post(service, whole.replace(old, new))[0] in (409, 422)
     assert post(service, b"".join(whole.splitlines(keepends=True)[:-1]))[0] == 409, "the end is missing"
-    assert verify(service.desk).records == 0
+    assert verify(service.workspace).records == 0
 
 
 def test_the_services_own_chain_is_its_own(service: Asked, tmp_path: Path) -> None:
     service.send("evidence", json.loads(an_event("prompt", text="hello")))
-    with service.desk.reading() as store:
+    with service.workspace.reading() as store:
         own = store.own()
     body = a_stretch(tmp_path)
     chain = json.loads(body.partition(b"\n")[0])["store"]

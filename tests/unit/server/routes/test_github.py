@@ -21,15 +21,15 @@ PATH = "/github/webhook"
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Asked]:
-    desk = Workspace(a_git_folder(tmp_path / "repository"))
-    with control_of(desk) as control:
+    workspace = Workspace(a_git_folder(tmp_path / "repository"))
+    with control_of(workspace) as control:
         control.github.connect(REPOSITORY, "default")
-    with asked(a_keeper(desk), github=GitHubSettings(secret=fake.secret)) as made:
+    with asked(a_keeper(workspace), github=GitHubSettings(secret=fake.secret)) as made:
         yield made
 
 
 def jobs(service: Asked) -> list[str]:
-    with control_of(service.desk) as control:
+    with control_of(service.workspace) as control:
         return [job.kind for job in control.jobs.in_states((JobState.WAITING,), 9)]
 
 
@@ -56,9 +56,9 @@ def test_a_token_of_ours_is_no_signature(service: Asked) -> None:
 
 
 def test_without_a_secret_nobody_is_believed(tmp_path: Path) -> None:
-    desk = Workspace(a_git_folder(tmp_path / "repository"))
+    workspace = Workspace(a_git_folder(tmp_path / "repository"))
     body, headers = fake.delivery("pull_request", "opened", 3, "delivery-1")
-    with asked(a_keeper(desk)) as made:
+    with asked(a_keeper(workspace)) as made:
         assert made.client.post(PATH, content=body, headers=headers).status_code == 401
 
 

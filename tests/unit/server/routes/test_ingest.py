@@ -28,7 +28,7 @@ def test_new_then_known_then_conflict(either: Asked) -> None:
 def test_a_receipt_names_the_record_that_is_there(either: Asked) -> None:
     (receipt,) = either.send("evidence", a_prompt()).json()["receipts"]
 
-    with either.desk.reading() as store:
+    with either.workspace.reading() as store:
         (record,) = store.tables.records_named(receipt["key"])
         assert receipt == {
             "record": str(record.ref),
@@ -113,7 +113,7 @@ def test_secrets_are_gone_before_anything_is_kept(either: Asked) -> None:
     answers = [either.send("evidence", a_prompt(text=f"use {secret} please")) for _ in range(2)]
 
     assert [answer.status_code for answer in answers] == [201, 200]
-    with either.desk.reading() as store:
+    with either.workspace.reading() as store:
         (record,) = store.tables.records_named(answers[0].json()["receipts"][0]["key"])
         assert secret not in json.dumps(store.tables.payload(record))
 
@@ -121,7 +121,7 @@ def test_secrets_are_gone_before_anything_is_kept(either: Asked) -> None:
 def test_a_trace_that_was_imported_is_known(service: Asked, tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
     file.write_text(json.dumps(a_trace()))
-    import_traces(service.desk, file)
+    import_traces(service.workspace, file)
 
     assert service.send("traces", a_trace()).status_code == 200
 

@@ -34,7 +34,7 @@ def test_no_question_shows_what_was_asked_to_one_who_may_not_read_it(embedded: A
 
 
 def test_a_passage_of_a_source_needs_its_scope_and_is_noted(embedded: Asked) -> None:
-    SourceRegistry(InStore(embedded.desk)).excerpt("S1", "a passage about zebras")
+    SourceRegistry(InStore(embedded.workspace)).excerpt("S1", "a passage about zebras")
     embedded.keeper.reads.clear()
 
     assert "zebras" not in embedded.get("/api/v1/sources/S1", token="read").text
@@ -63,9 +63,9 @@ def test_nothing_is_told_to_another_project(request: pytest.FixtureRequest, name
 
 
 def test_a_repository_answers_for_its_own_project_alone(embedded: Asked) -> None:
-    elsewhere = replace(embedded.desk, project="second", spooled=False)
-    (embedded.desk.folder / ".git/custody/projects/second").mkdir(parents=True, exist_ok=True)
-    with asked(a_keeper(embedded.desk, elsewhere)) as made:
+    elsewhere = replace(embedded.workspace, project="second", spooled=False)
+    (embedded.workspace.folder / ".git/custody/projects/second").mkdir(parents=True, exist_ok=True)
+    with asked(a_keeper(embedded.workspace, elsewhere)) as made:
         for case in IN_A_REPOSITORY.values():
             answer = case.asked(made, OTHER)
             assert answer.status_code == 422 and "project" in answer.json()["detail"], answer.text

@@ -33,7 +33,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Asked]:
         return
     with (
         a_team(request.getfixturevalue("fresh_postgres"), tmp_path, "other") as team,
-        asked(a_keeper(a_still(team.desk()), a_still(team.desk("other")))) as made,
+        asked(a_keeper(a_still(team.workspace()), a_still(team.workspace("other")))) as made,
     ):
         yield made
 
@@ -93,7 +93,7 @@ def test_a_secret_in_a_reason_is_not_kept_and_the_same_again_is_known(kept: Aske
 
     assert [answer.status_code for answer in answers] == [201, 200]
     assert SECRET not in answers[0].text + kept.get("/api/v1/decisions").text
-    assert not (kept.desk.folder / "None").exists()
+    assert not (kept.workspace.folder / "None").exists()
 
 
 def test_a_decision_told_by_many_at_once_is_recorded_once(kept: Asked) -> None:
@@ -120,7 +120,7 @@ def test_corrections_are_recorded_once(kept: Asked) -> None:
 
 def test_a_commit_has_its_full_name_where_there_is_no_repository(fresh_postgres: str, tmp_path: Path) -> None:
     said = {"agent": "robot", "decision": "accepted", "actor": "ana"}
-    with a_team(fresh_postgres, tmp_path) as team, asked(a_keeper(a_still(team.desk()))) as made:
+    with a_team(fresh_postgres, tmp_path) as team, asked(a_keeper(a_still(team.workspace()))) as made:
         assert made.send("decisions", {**said, "commit": "main"}).status_code == 422
         first, again = (made.send("decisions", {**said, "commit": SHA, "lines": 3}) for _ in range(2))
 
@@ -129,9 +129,9 @@ def test_a_commit_has_its_full_name_where_there_is_no_repository(fresh_postgres:
 
 
 def test_a_commits_size_is_read_from_the_repository(tmp_path: Path) -> None:
-    desk, built = a_project(tmp_path / "own")
+    workspace, built = a_project(tmp_path / "own")
     said = {"agent": "robot", "decision": "accepted", "actor": "ana"}
-    with asked(a_keeper(desk)) as made:
+    with asked(a_keeper(workspace)) as made:
         lower = made.send("decisions", {**said, "commit": "main", "lines": 1})
         first, again = (made.send("decisions", {**said, "commit": name}) for name in ("main", built.head()))
 
@@ -150,7 +150,7 @@ def test_a_source_is_registered_once(kept: Asked) -> None:
     assert first.json()["source"]["id"] == again.json()["source"]["id"] == "S1"
     assert again.json()["new"] is False
     shown = kept.get("/api/v1/sources/S1")
-    assert shown.content == encode_report(cite_show(kept.desk, "S1"))
+    assert shown.content == encode_report(cite_show(kept.workspace, "S1"))
     assert kept.get("/api/v1/sources").json()["items"] == [shown.json()["source"]]
     assert {one["who"] for one in shown.json()["merges"]} <= {"token t-all"}
 
@@ -160,7 +160,7 @@ def test_sources_with_secrets_in_their_addresses_are_kept_without(kept: Asked) -
 
     assert answer.status_code == 201, answer.text
     assert SECRET not in answer.text + kept.get("/api/v1/sources/S1").text
-    assert not (kept.desk.folder / "None").exists()
+    assert not (kept.workspace.folder / "None").exists()
 
 
 def test_what_is_erased_is_gone_for_good_and_the_chain_still_checks(kept: Asked) -> None:
@@ -177,6 +177,6 @@ def test_what_is_erased_is_gone_for_good_and_the_chain_still_checks(kept: Asked)
     (erasure,) = done.json()["records"]
     told = kept.get(f"/api/v1/evidence/{erasure}").json()["payload"]
     assert told["who"] == "token t-admin" and told["why"] == "a name in it"
-    assert verify(kept.desk).findings == []
+    assert verify(kept.workspace).findings == []
     again = kept.send("erasures", wanted, token="admin")
     assert again.status_code == 422 and "erased before" in again.json()["detail"]

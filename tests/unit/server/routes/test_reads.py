@@ -141,7 +141,7 @@ def test_a_conversation_needs_both_its_names(service: Asked) -> None:
 def test_what_hooks_left_in_the_spool_is_shown(service: Asked) -> None:
     from tests.builders.cli import recorded
 
-    recorded(service.desk.folder, 2)
+    recorded(service.workspace.folder, 2)
 
     assert len(service.get("/api/v1/evidence").json()["items"]) == 2
 

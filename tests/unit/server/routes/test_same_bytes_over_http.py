@@ -21,7 +21,7 @@ def same(case: Case, made: Asked) -> None:
 
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/json"
-    assert answer.content == encode_report(case.use(made.desk))
+    assert answer.content == encode_report(case.use(made.workspace))
 
 
 @pytest.mark.parametrize("case", EVERYWHERE.values(), ids=EVERYWHERE.keys())
@@ -40,7 +40,7 @@ def test_what_needs_a_repository_says_so_where_there_is_none(team: Asked, case: 
 
     assert answer.status_code == 422
     assert "repository" in answer.json()["detail"]
-    assert str(team.desk.folder) not in answer.text
+    assert str(team.workspace.folder) not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_needs_a_repository_says_so_where_there_is_none(team: Asked, case: 
 )
 def test_the_same_bytes_as_the_program_prints(embedded: Asked, verb: tuple[str, ...], path: str) -> None:
     words = [sys.executable, "-m", "custody", *verb, "--json"]
-    printed = subprocess.run(words, cwd=embedded.desk.folder, capture_output=True, check=True).stdout
+    printed = subprocess.run(words, cwd=embedded.workspace.folder, capture_output=True, check=True).stdout
 
     assert embedded.get(f"/api/v1/{path}").content + b"\n" == printed
 
@@ -76,13 +76,13 @@ def test_an_indexed_change_is_checked_by_any_of_its_names(embedded: Asked) -> No
         embedded.get(f"/api/v1/changes/{name}/duplicates") for name in ("2", change["head"], change["head"][:12])
     ]
 
-    tip = embedded.desk.repository.head().commit  # not where the change left the line: what landed since counts
-    used = dupes_check(embedded.desk, f"{tip}..{change['head']}")
+    tip = embedded.workspace.repository.head().commit  # not where the change left the line: what landed since counts
+    used = dupes_check(embedded.workspace, f"{tip}..{change['head']}")
     assert {answer.content for answer in answers} == {encode_report(used)}
     assert used.outcome == "found" and used.suggestions
     evidence = used.suggestions[0].id
     shown = embedded.get(f"/api/v1/duplicates/{evidence}")
-    assert shown.content == encode_report(dupes_show(embedded.desk, evidence))
+    assert shown.content == encode_report(dupes_show(embedded.workspace, evidence))
     assert shown.json()["replayed"] == "same"
 
 
@@ -127,5 +127,5 @@ def test_pages_give_everything_once(request: pytest.FixtureRequest, name: str, l
 
 
 def test_sources_are_listed_as_the_verb_lists_them(embedded: Asked) -> None:
-    listed = msgspec.to_builtins(cite_list(embedded.desk))["sources"]
+    listed = msgspec.to_builtins(cite_list(embedded.workspace))["sources"]
     assert embedded.get("/api/v1/sources").json()["items"] == listed

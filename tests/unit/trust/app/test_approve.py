@@ -32,7 +32,7 @@ def world(tmp_path: Path) -> TrustWorld:
 
 
 def asked(world: TrustWorld, change: str, **request: Any) -> TrustApproveReport:
-    return trust_approve(world.desk, ApprovalRequest(change=change, **{"approver": "ci", **request}))
+    return trust_approve(world.workspace, ApprovalRequest(change=change, **{"approver": "ci", **request}))
 
 
 def codes(report: TrustApproveReport) -> list[str]:
@@ -48,7 +48,7 @@ class TestApproved:
         (agent,) = report.agents
         assert (agent.agent, agent.tier, agent.samples, agent.lines) == ("robot", "verified", 12, 5)
         assert (agent.budget, agent.budget_left) == (500, 500)
-        (payload,) = show(world.desk, report.recorded[0]).payloads
+        (payload,) = show(world.workspace, report.recorded[0]).payloads
         assert (payload["decision"], payload["unreviewed"], payload["actor"]) == ("accepted", True, "ci")
         assert (payload["head"], payload["commit"], payload["areas"]) == (world.head, world.head, ["src"])
         assert (payload["changed_lines"], payload["complexity"]) == (5, "trivial")
@@ -57,18 +57,18 @@ class TestApproved:
     def test_it_does_not_count_before_it_settled(self, world: TrustWorld) -> None:
         change = world.proven().agent_wrote(5)
         assert asked(world, change).approved
-        assert trust_show(world.desk, "robot", limit=0).standing.samples == 12
-        assert trust_why(world.desk, "robot").steps[-1].kind == "landing"
+        assert trust_show(world.workspace, "robot", limit=0).standing.samples == 12
+        assert trust_why(world.workspace, "robot").steps[-1].kind == "landing"
         world.later(days=14)
-        assert trust_show(world.desk, "robot", limit=0).standing.samples == 13
-        assert trust_why(world.desk, "robot").steps[-1].kind == "settlement"
-        assert trust_verify(world.desk).outcome == "fine"
+        assert trust_show(world.workspace, "robot", limit=0).standing.samples == 13
+        assert trust_why(world.workspace, "robot").steps[-1].kind == "settlement"
+        assert trust_verify(world.workspace).outcome == "fine"
 
     def test_a_dry_run_records_nothing(self, world: TrustWorld) -> None:
         change = world.proven().agent_wrote(5)
-        before = records(world.desk, limit=1).total
+        before = records(world.workspace, limit=1).total
         report = asked(world, change, dry_run=True)
-        assert (report.approved, report.recorded, records(world.desk, limit=1).total) == (True, [], before)
+        assert (report.approved, report.recorded, records(world.workspace, limit=1).total) == (True, [], before)
 
     def test_the_same_head_is_recorded_once_and_spends_once(self, world: TrustWorld) -> None:
         change = world.proven().agent_wrote(400)
@@ -138,7 +138,7 @@ class TestIdentity:
     def test_an_operator_is_the_sessions_not_the_accounts(self, world: TrustWorld) -> None:
         report = asked(world.proven(), world.agent_wrote(2, operator="olga"))
         assert [agent.operator for agent in report.agents] == ["olga"]
-        (payload,) = show(world.desk, report.recorded[0]).payloads
+        (payload,) = show(world.workspace, report.recorded[0]).payloads
         assert payload["operator"] == "olga"
 
     def test_a_decision_carries_model_operator_and_areas_of_its_commit(self, world: TrustWorld) -> None:
@@ -146,8 +146,8 @@ class TestIdentity:
         world.later(hours=1)
         opened = "2023-11-14T22:00:00Z"
         wanted = DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana", opened=opened)
-        taken = record_commit(world.desk, wanted).report().taken
-        (payload,) = show(world.desk, taken.record).payloads
+        taken = record_commit(world.workspace, wanted).report().taken
+        (payload,) = show(world.workspace, taken.record).payloads
         assert (payload["model"], payload["operator"]) == ("m-1", "olga")
         assert (payload["areas"], payload["opened_at"]) == ([".", "docs", "src"], opened)
 
@@ -197,7 +197,7 @@ class TestNever:
     def test_a_head_that_a_person_rejected_does_not_land(self, world: TrustWorld) -> None:
         world.proven()
         change = world.agent_wrote(2)
-        record_commit(world.desk, DecisionRequest(agent="robot", decision=REJECTED, commit="HEAD", actor="ana"))
+        record_commit(world.workspace, DecisionRequest(agent="robot", decision=REJECTED, commit="HEAD", actor="ana"))
         assert "TRUST-REJECTED" in codes(asked(world, change))
         assert "TRUST-REJECTED" in codes(asked(world, change, agent="other"))
 
@@ -205,7 +205,7 @@ class TestNever:
         change = world.proven().agent_wrote(2)
         assert asked(world, change).approved
         world.later(hours=1)
-        done = revert(world.desk, "robot", f"unreviewed:{world.head}", actor="ana", reason="slow").report()
+        done = revert(world.workspace, "robot", f"unreviewed:{world.head}", actor="ana", reason="slow").report()
         assert (done.taken.kind, done.taken.lines, done.standing.rejected) == ("revert", 2, 1)
         assert "TRUST-REJECTED" in codes(asked(world, change))
 
@@ -262,7 +262,7 @@ class TestBudget:
     def test_what_was_reviewed_uses_up_nothing(self, world: TrustWorld) -> None:
         world.proven()
         world.agent_wrote(400)
-        record_commit(world.desk, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana"))
+        record_commit(world.workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD", actor="ana"))
         assert asked(world, world.agent_wrote(400)).approved
 
     def test_a_clock_set_back_spends_nothing(self, world: TrustWorld) -> None:
@@ -279,7 +279,7 @@ class TestBudget:
         children = [_asks(world, change) for change in changes]
         ended = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
         assert sorted(ended) == [0] * 5 + [1] * 3, "500 lines a day, 100 each"
-        assert trust_verify(world.desk).outcome == "fine"
+        assert trust_verify(world.workspace).outcome == "fine"
 
 
 class TestTampering:
@@ -301,16 +301,16 @@ class TestTampering:
 
     def test_a_cache_that_was_changed_is_not_believed_and_found(self, world: TrustWorld) -> None:
         change = world.proven("robot", 120, "rejected").agent_wrote(2)
-        assert trust_verify(world.desk).outcome == "fine"
-        trust_list(world.desk)
+        assert trust_verify(world.workspace).outcome == "fine"
+        trust_list(world.workspace)
         with closing(sqlite3.connect(home_of(world.built.path) / "custody.db")) as db, db:
             ((folded,),) = db.execute("SELECT folded FROM trust_standing").fetchall()
             score = folded.split('"score":')[1].split(",")[0]
             forged = folded.replace(f'"score":{score}', '"score":0.99').replace('"earned":' + score, '"earned":0.99')
             db.execute("UPDATE trust_standing SET folded = ?", (forged,))
-        assert trust_list(world.desk).agents[0].stored == 0.99
+        assert trust_list(world.workspace).agents[0].stored == 0.99
         assert "TRUST-UNTRUSTED" in codes(asked(world, change))
-        assert [finding.code for finding in trust_verify(world.desk).findings] == ["TRUST-DIFFERS"]
+        assert [finding.code for finding in trust_verify(world.workspace).findings] == ["TRUST-DIFFERS"]
 
 
 def _asks(world: TrustWorld, change: str) -> int:

@@ -82,7 +82,7 @@ def test_areas_and_operators_are_read(tmp_path: Path) -> None:
 def test_progress_is_told(tmp_path: Path) -> None:
     started: list[tuple[str, int | None]] = []
     steps: list[int] = []
-    desk = Workspace(tmp_path, progress=Progress(lambda what, total: started.append((what, total)), steps.append))
-    trust_bench(desk, written(tmp_path / "s.jsonl", a_stream()))
+    workspace = Workspace(tmp_path, progress=Progress(lambda what, total: started.append((what, total)), steps.append))
+    trust_bench(workspace, written(tmp_path / "s.jsonl", a_stream()))
     assert started == [("reading", None), ("replaying", 120)]
     assert sum(steps) == 120

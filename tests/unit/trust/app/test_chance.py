@@ -28,7 +28,7 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.path = a_repository(folder).path
         self.day = 0.0
-        self.desk = Workspace(self.path, now_ns=lambda: self.at(self.day))
+        self.workspace = Workspace(self.path, now_ns=lambda: self.at(self.day))
 
     def at(self, day: float) -> int:
         return NOON + round(day * DAY)
@@ -42,8 +42,8 @@ class World:
 
     def said(self, agent: str = "robot", *, day: float = 100, **more: Any) -> ChanceAccount:
         asked = {"operator": None, "areas": (), "lines": None, **more}
-        with self.desk.reading() as store, read_settled_decisions(store):
-            return chance_of(self.desk, store, agent, now_ns=self.at(day), **asked)
+        with self.workspace.reading() as store, read_settled_decisions(store):
+            return chance_of(self.workspace, store, agent, now_ns=self.at(day), **asked)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_chance_of_a_past_moment_knows_nothing_of_what_came_later(world: World
 def test_what_is_open_at_the_moment_is_predicted_and_not_learnt(world: World) -> None:
     world.tell(1, 50, "rejected", opened_at=text_from(world.at(1)))
     assert world.said(day=10).control.seen == 0
-    with world.desk.reading() as store, read_settled_decisions(store):
+    with world.workspace.reading() as store, read_settled_decisions(store):
         (past,) = list_counted_decisions(store, RULES, world.at(100))
     assert past.opened_ns == world.at(1)
 
@@ -105,19 +105,19 @@ def test_operator_areas_and_size_are_part_of_the_account(world: World) -> None:
 
 
 def test_a_revert_is_learnt_and_spoils_the_realised_rate(world: World) -> None:
-    desk, rules = world.desk, TrustRules(reverted_share_max=0.2)
+    workspace, rules = world.workspace, TrustRules(reverted_share_max=0.2)
     for n in range(150):
         world.tell(n, n / 10)
     world.day = 20
     wanted = DecisionRequest(
         agent="robot", decision=ACCEPTED, lines=20, complexity=ChangeComplexity.MINOR, actor="ana", id="last"
     )
-    record(desk, wanted)
+    record(workspace, wanted)
     world.day = 21
-    with desk.reading() as store, read_settled_decisions(store):
+    with workspace.reading() as store, read_settled_decisions(store):
         fine = memory_of(store, rules, world.at(21)).risk.control(world.at(21))
-    revert(desk, "robot", "last", actor="ana", reason="slow")
-    with desk.reading() as store, read_settled_decisions(store):
+    revert(workspace, "robot", "last", actor="ana", reason="slow")
+    with workspace.reading() as store, read_settled_decisions(store):
         spoilt = memory_of(store, rules, world.at(22)).risk.control(world.at(22))
     assert fine.passed == spoilt.passed > 0
     assert (fine.bad, spoilt.bad) == (0, 1)
@@ -127,10 +127,10 @@ def test_why_tells_the_chance_with_an_account_that_sums_to_it(world: World) -> N
     for n in range(8):
         world.tell(n, n, "rejected" if n == 3 else "accepted")
     world.day = 9
-    told = trust_why(world.desk, "robot").chance
+    told = trust_why(world.workspace, "robot").chance
     assert sum(part.points for part in told.account) == pytest.approx(told.logit, abs=1e-12)
     assert told.probability == world.said(day=9).probability
-    earlier = trust_why(world.desk, "robot", at=text_from(world.at(2.5))).chance
+    earlier = trust_why(world.workspace, "robot", at=text_from(world.at(2.5))).chance
     assert (earlier.seen, told.seen) == (3, 8)
     assert earlier.probability > told.probability
 

@@ -39,11 +39,11 @@ def noted(world: TrustWorld, agent: str = "robot", model: str = "unknown") -> No
     sessions = {"s_1": {"agent_id": {"tool": agent, "id": "zz", "model": model}}}
     note = "src/a.py\n  s_1::t_1 3-4\n---\n" + json.dumps({**meta, "sessions": sessions})
     world.built.git("notes", "--ref", "refs/notes/ai", "add", "-f", "-F", "-", world.head, feed=note.encode())
-    assert import_gitai(world.desk).lines == 2
+    assert import_gitai(world.workspace).lines == 2
 
 
 def asked(world: TrustWorld, change: str, **request: Any) -> TrustApproveReport:
-    return trust_approve(world.desk, ApprovalRequest(change=change, **{"approver": "ci", **request}))
+    return trust_approve(world.workspace, ApprovalRequest(change=change, **{"approver": "ci", **request}))
 
 
 def codes(report: TrustApproveReport) -> set[str]:
@@ -52,7 +52,7 @@ def codes(report: TrustApproveReport) -> set[str]:
 
 
 def told(world: TrustWorld, outcome: OutcomeWord, change: str) -> TrustOutcomeReport:
-    return record_outcome(world.desk, OutcomeRequest(change=change, outcome=outcome, actor="ana", reason="so"))
+    return record_outcome(world.workspace, OutcomeRequest(change=change, outcome=outcome, actor="ana", reason="so"))
 
 
 # --- landing without review -------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_a_claim_that_a_person_wrote_the_rest_leaves_it_unknown(world: TrustWorl
         head=None,
     )
     (world.built.path.parent / "events.jsonl").write_bytes(person + b"\n")
-    import_events(world.desk, world.built.path.parent / "events.jsonl")
+    import_events(world.workspace, world.built.path.parent / "events.jsonl")
     report = asked(world, change)
     assert (codes(report), report.unknown_lines) == ({"TRUST-UNKNOWN"}, 2)
 
@@ -100,7 +100,7 @@ def test_whom_a_claim_names_is_asked_about_and_gets_nothing_for_it(world: TrustW
     noted(world, agent="other")
     report = asked(world, change, agent="robot")
     assert [one.agent for one in report.agents] == ["other", "robot"]
-    (payload,) = show(world.desk, report.recorded[0]).payloads
+    (payload,) = show(world.workspace, report.recorded[0]).payloads
     assert (len(report.recorded), payload["agent"]) == (1, "robot")
 
 
@@ -127,7 +127,7 @@ def test_blame_falls_on_whom_a_claim_names(world: TrustWorld, outcome: OutcomeWo
     noted(world)
     report = told(world, outcome, change)
     assert [(one.agent, one.lines) for one in report.agents] == [("robot", 2)]
-    assert trust_show(world.desk, "robot", limit=0).standing.rejected == 1
+    assert trust_show(world.workspace, "robot", limit=0).standing.rejected == 1
 
 
 @pytest.mark.parametrize(("decision", "model"), [(DecisionType.ACCEPTED, None), (DecisionType.REJECTED, "m-1")])
@@ -137,7 +137,7 @@ def test_a_decision_for_an_agent_takes_no_model_from_a_claim(
     somebody_wrote(world)
     noted(world, model="m-1")
     recorded = record_commit(
-        world.desk, DecisionRequest(agent="robot", decision=decision, commit=world.head, actor="ana")
+        world.workspace, DecisionRequest(agent="robot", decision=decision, commit=world.head, actor="ana")
     )
-    (payload,) = show(world.desk, str(recorded.step.entry.record)).payloads
+    (payload,) = show(world.workspace, str(recorded.step.entry.record)).payloads
     assert payload.get("model") == model

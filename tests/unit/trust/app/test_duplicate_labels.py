@@ -36,25 +36,25 @@ class World:
         self.landed = self.built.commit({b"src/app.py": RETRY}, self.root, message=b"Retry step three when it fails")
         self.like = self.propose(2, LOGGED)
         self.same = self.propose(3, RETRY)
-        self.desk = Workspace(folder, now_ns=lambda: 1_800_000_000_000_000_000)
-        dupes_index(self.desk, IndexRequest(workers=1))
+        self.workspace = Workspace(folder, now_ns=lambda: 1_800_000_000_000_000_000)
+        dupes_index(self.workspace, IndexRequest(workers=1))
 
     def propose(self, number: int, text: bytes) -> CommitSha:
         message = b"Retry step three when it fails, number %d" % number
         return self.built.commit({b"src/app.py": text}, self.root, message=message, ref=f"refs/pull/{number}/head")
 
     def flagged(self, head: CommitSha) -> list[str]:
-        report = dupes_check(self.desk, f"{self.root}..{head}")
+        report = dupes_check(self.workspace, f"{self.root}..{head}")
         return [one.evidence.other.head for one in report.suggestions if one.evidence.says == "duplicate"]
 
     def told(self, outcome: OutcomeWord, head: str, duplicate_of: str | None = None) -> TrustOutcomeReport:
         change = f"{self.root}..{head}"
         return record_outcome(
-            self.desk, OutcomeRequest(change=change, outcome=outcome, actor="ana", duplicate_of=duplicate_of)
+            self.workspace, OutcomeRequest(change=change, outcome=outcome, actor="ana", duplicate_of=duplicate_of)
         )
 
     def answers(self, one: str, other: str) -> list[str]:
-        with self.desk.reading() as store:
+        with self.workspace.reading() as store:
             return answers_about(store, one, other)
 
 
@@ -73,7 +73,7 @@ def test_closed_as_a_duplicate_is_an_answer_about_the_pair_and_told_once(world: 
 
 def test_it_calibrates_like_any_other_answer(world: World) -> None:
     world.told("closed", world.like, duplicate_of=world.landed)
-    report = dupes_label(world.desk, "#2", "#3", "duplicate", actor="ana", reason=None)
+    report = dupes_label(world.workspace, "#2", "#3", "duplicate", actor="ana", reason=None)
     assert report.answers == 2
 
 
@@ -106,7 +106,7 @@ def test_that_both_landed_says_that_a_flagged_pair_is_none_unless_somebody_said_
 def test_what_a_person_said_stands(world: World) -> None:
     world.flagged(world.like)
     for other in (world.landed, "#3"):
-        dupes_label(world.desk, "#2", other, "duplicate", actor="ben", reason=None)
+        dupes_label(world.workspace, "#2", other, "duplicate", actor="ben", reason=None)
     assert world.told("merged", world.like).labels == []
     assert world.answers(world.like, world.landed) == ["duplicate"]
 
@@ -119,7 +119,7 @@ def test_the_same_lines_twice_are_no_answer_however_they_landed(world: World) ->
 def test_what_landed_is_known_from_decisions_too_and_the_same_lines_stay_the_same(world: World) -> None:
     spool_of(world.built.path).put(an_event("decision", agent="robot", commit=world.same, at="2023-11-15T00:00:00Z"))
     again = world.propose(4, RETRY)
-    dupes_index(world.desk, IndexRequest(workers=1))
+    dupes_index(world.workspace, IndexRequest(workers=1))
     assert world.same in world.flagged(world.like)
     assert world.same in [one.other for one in world.told("merged", world.like).labels]
     assert world.same in world.flagged(again)

@@ -28,11 +28,11 @@ def world(tmp_path: Path) -> TrustWorld:
 
 def told(world: TrustWorld, outcome: OutcomeWord, change: str, **fields: str) -> TrustOutcomeReport:
     said: dict[str, Any] = {"actor": "ana", "reason": "so", **fields}
-    return record_outcome(world.desk, OutcomeRequest(change=change, outcome=outcome, **said))
+    return record_outcome(world.workspace, OutcomeRequest(change=change, outcome=outcome, **said))
 
 
 def counts(world: TrustWorld, agent: str = "robot") -> tuple[int, int, int]:
-    line = trust_show(world.desk, agent, limit=0).standing
+    line = trust_show(world.workspace, agent, limit=0).standing
     return line.accepted, line.modified, line.rejected
 
 
@@ -48,10 +48,10 @@ def test_an_outcome_is_a_decision_about_the_agent_that_wrote_the_change(
     assert (one.agent, one.model, one.lines, one.state) == ("robot", "m1", 12, "recorded")
     assert one.taken is not None
     assert (one.taken.decision, one.taken.commit, one.taken.lines) == (decision, world.head, 12)
-    (payload,) = show(world.desk, one.taken.record).payloads
+    (payload,) = show(world.workspace, one.taken.record).payloads
     assert (payload["outcome"], payload["operator"], payload["areas"]) == (outcome, "ben", ["src"])
     assert payload["sessions"] == ["s-robot-m1-ben"]
-    assert trust_verify(world.desk).findings == []
+    assert trust_verify(world.workspace).findings == []
 
 
 def test_each_agent_of_a_change_gets_one_decision_and_a_name_restricts_to_one(world: TrustWorld) -> None:
@@ -72,22 +72,22 @@ def test_each_agent_of_a_change_gets_one_decision_and_a_name_restricts_to_one(wo
 def test_the_same_told_again_is_no_second_decision(world: TrustWorld) -> None:
     change = world.agent_wrote(12)
     told(world, "merged", change)
-    total = records(world.desk, limit=1).total
+    total = records(world.workspace, limit=1).total
     for name in (change, world.head, "HEAD", "HEAD~1...HEAD"):
         (again,) = told(world, "merged", name).agents
         assert (again.state, again.taken) == ("known", None)
         assert "is accepted already, in record" in (again.note or "")
-    assert records(world.desk, limit=1).total == total
+    assert records(world.workspace, limit=1).total == total
 
 
 def test_what_was_recorded_by_hand_is_the_same_decision(world: TrustWorld) -> None:
     world.agent_wrote(12)
     record_commit(
-        world.desk, DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, commit="HEAD", actor="ana")
+        world.workspace, DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, commit="HEAD", actor="ana")
     )
     assert told(world, "merged", "HEAD").agents[0].state == "known"
     with pytest.raises(InputError, match="is decided already"):
-        record_commit(world.desk, DecisionRequest(agent="robot", decision=DecisionType.REJECTED, commit="HEAD"))
+        record_commit(world.workspace, DecisionRequest(agent="robot", decision=DecisionType.REJECTED, commit="HEAD"))
 
 
 def test_another_outcome_corrects_the_first_one_and_says_who_and_why(world: TrustWorld) -> None:
@@ -144,7 +144,7 @@ def test_what_never_landed_cannot_be_taken_back(world: TrustWorld) -> None:
 def test_that_an_unreviewed_change_was_merged_is_no_review(world: TrustWorld) -> None:
     world.proven().rules("[trust]\naudit_share = 0.0\n")
     change = world.agent_wrote(12)
-    assert trust_approve(world.desk, ApprovalRequest(change=change, approver="ci")).approved
+    assert trust_approve(world.workspace, ApprovalRequest(change=change, approver="ci")).approved
     (one,) = told(world, "merged", change).agents
     assert (one.state, one.taken) == ("waiting", None)
     assert counts(world) == (12, 0, 0)
@@ -196,12 +196,12 @@ def test_where_no_agents_line_is_found_nothing_is_recorded(world: TrustWorld, tm
     world.tell("edit", agent="robot", session="s", path="d.py", before="", after="x = 1\n")
     report = told(world, "merged", change)
     assert (report.agents, report.outcome, report.lines, report.unknown_lines) == ([], "fine", 1, 1)
-    assert trust_list(world.desk).agents == []
+    assert trust_list(world.workspace).agents == []
     world.agent_wrote(3)
     assert told(world, "merged", "HEAD", agent="stranger").agents == []
     bare = TrustWorld(tmp_path / "nothing captured")
     assert told(bare, "merged", bare.committed({b"c.py": b"by = hand()\n"})).agents == []
-    assert not bare.desk.exists()
+    assert not bare.workspace.exists()
 
 
 @pytest.mark.parametrize(
@@ -221,21 +221,21 @@ def test_what_cannot_be_is_refused_and_nothing_is_recorded(
     world.agent_wrote(12)
     with pytest.raises(InputError, match=says):
         told(world, "merged", change, **fields)
-    assert trust_list(world.desk).agents == []
+    assert trust_list(world.workspace).agents == []
 
 
 def test_an_unborn_repository_has_no_change(tmp_path: Path) -> None:
     world = TrustWorld(tmp_path / "repository")
     world.built = a_repository(tmp_path / "empty")
     with pytest.raises(InputError):
-        record_outcome(type(world.desk)(world.built.path), OutcomeRequest(change="HEAD", outcome="merged"))
+        record_outcome(type(world.workspace)(world.built.path), OutcomeRequest(change="HEAD", outcome="merged"))
 
 
 def test_why_shows_outcomes_as_the_decisions_that_they_are(world: TrustWorld) -> None:
     told(world, "merged", world.agent_wrote(12))
     world.later(hours=1)
     told(world, "reverted", "HEAD")
-    assert [step.kind for step in trust_why(world.desk, "robot").steps] == ["decision", "revert"]
+    assert [step.kind for step in trust_why(world.workspace, "robot").steps] == ["decision", "revert"]
 
 
 @settings(max_examples=12, deadline=None)
@@ -245,11 +245,11 @@ def test_however_often_it_is_told_the_last_word_is_the_one_decision(
 ) -> None:
     world = TrustWorld(tmp_path_factory.mktemp("told") / "repository")
     change = world.agent_wrote(12)
-    before = records(world.desk, limit=1).total
+    before = records(world.workspace, limit=1).total
     for outcome in outcomes:
         world.later(hours=1)
         told(world, outcome, change)
     words = ("merged", "changed", "closed")
     assert counts(world) == tuple(int(word == outcomes[-1]) for word in words)
-    assert records(world.desk, limit=1).total - before == sum(1 for _ in groupby(outcomes))
-    assert trust_verify(world.desk).findings == []
+    assert records(world.workspace, limit=1).total - before == sum(1 for _ in groupby(outcomes))
+    assert trust_verify(world.workspace).findings == []

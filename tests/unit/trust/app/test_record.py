@@ -49,7 +49,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def desk(built: Built, commits: list[str], clock: Clock) -> Workspace:
+def workspace(built: Built, commits: list[str], clock: Clock) -> Workspace:
     assert commits
     return Workspace(built.path, now_ns=clock)
 
@@ -60,99 +60,105 @@ def a_decision(decision: DecisionType = ACCEPTED, **fields: Any) -> DecisionRequ
     return DecisionRequest(decision=decision, **said)
 
 
-def score(desk: Workspace, agent: str = "robot") -> float:
-    return trust_show(desk, agent, limit=0).standing.score
+def score(workspace: Workspace, agent: str = "robot") -> float:
+    return trust_show(workspace, agent, limit=0).standing.score
 
 
 @pytest.mark.parametrize(("place", "lines", "complexity"), [(0, 5, "trivial"), (1, 40, "minor"), (2, 600, "critical")])
 def test_size_and_complexity_are_those_of_the_diff(
-    desk: Workspace, commits: list[str], place: int, lines: int, complexity: str
+    workspace: Workspace, commits: list[str], place: int, lines: int, complexity: str
 ) -> None:
-    taken = record_commit(desk, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[place])).report().taken
+    taken = (
+        record_commit(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[place]))
+        .report()
+        .taken
+    )
     assert (taken.lines, taken.complexity, taken.commit) == (lines, complexity, commits[place])
 
 
-def test_what_the_diff_shows_can_be_raised_and_never_lowered(desk: Workspace, commits: list[str]) -> None:
+def test_what_the_diff_shows_can_be_raised_and_never_lowered(workspace: Workspace, commits: list[str]) -> None:
     wanted = DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[1])
     for lower in ({"lines": 39}, {"complexity": ChangeComplexity.TRIVIAL}):
         with pytest.raises(InputError) as refused:
-            record_commit(desk, replace(wanted, **lower))
+            record_commit(workspace, replace(wanted, **lower))
         assert refused.value.hint == "what the diff shows can be raised, never lowered"
-    taken = record_commit(desk, replace(wanted, lines=400, complexity=ChangeComplexity.CRITICAL)).report().taken
+    taken = record_commit(workspace, replace(wanted, lines=400, complexity=ChangeComplexity.CRITICAL)).report().taken
     assert (taken.lines, taken.complexity) == (400, "critical")
 
 
-def test_a_commit_is_decided_once(desk: Workspace, commits: list[str]) -> None:
-    record_commit(desk, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD"))
+def test_a_commit_is_decided_once(workspace: Workspace, commits: list[str]) -> None:
+    record_commit(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="HEAD"))
     with pytest.raises(InputError, match="is decided already, in record"):
-        record_commit(desk, DecisionRequest(agent="robot", decision=REJECTED, commit=commits[2]))
-    record_commit(desk, DecisionRequest(agent="other", decision=REJECTED, commit=commits[2]))
+        record_commit(workspace, DecisionRequest(agent="robot", decision=REJECTED, commit=commits[2]))
+    record_commit(workspace, DecisionRequest(agent="other", decision=REJECTED, commit=commits[2]))
 
 
-def test_a_decision_on_a_missing_commit_is_refused_and_nothing_is_recorded(desk: Workspace) -> None:
+def test_a_decision_on_a_missing_commit_is_refused_and_nothing_is_recorded(workspace: Workspace) -> None:
     with pytest.raises(InputError):
-        record_commit(desk, DecisionRequest(agent="robot", decision=ACCEPTED, commit="1" * 40))
-    assert trust_list(desk).agents == []
+        record_commit(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit="1" * 40))
+    assert trust_list(workspace).agents == []
 
 
-def test_a_decision_is_a_record_of_the_chain(desk: Workspace) -> None:
-    taken = record(desk, a_decision(commit="v1", reason="fine")).report().taken
-    (kept,) = records(desk, limit=5).records
+def test_a_decision_is_a_record_of_the_chain(workspace: Workspace) -> None:
+    taken = record(workspace, a_decision(commit="v1", reason="fine")).report().taken
+    (kept,) = records(workspace, limit=5).records
     assert (kept.record, kept.kind) == (taken.record, "decision")
-    (payload,) = show(desk, taken.record).payloads
+    (payload,) = show(workspace, taken.record).payloads
     assert (payload["commit_name"], payload["actor"], payload["reason"]) == ("v1", "ana", "fine")
 
 
-def test_secrets_in_a_reason_are_not_kept(desk: Workspace) -> None:
+def test_secrets_in_a_reason_are_not_kept(workspace: Workspace) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-    taken = record(desk, a_decision(reason=f"leaked {secret} in a log")).report().taken
+    taken = record(workspace, a_decision(reason=f"leaked {secret} in a log")).report().taken
     assert taken.reason is not None and "leaked" in taken.reason and secret not in taken.reason
 
 
 @pytest.mark.parametrize(
     "fields", [{"lines": -1}, {"lines": float("nan")}, {"lines": True}, {"review_ms": -1}], ids=str
 )
-def test_what_is_no_count_is_refused(desk: Workspace, fields: dict[str, Any]) -> None:
+def test_what_is_no_count_is_refused(workspace: Workspace, fields: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="not a whole number from 0 on"):
-        record(desk, a_decision(**fields))
-    assert trust_list(desk).agents == []
+        record(workspace, a_decision(**fields))
+    assert trust_list(workspace).agents == []
 
 
-def test_an_agent_does_not_decide_about_itself(desk: Workspace) -> None:
+def test_an_agent_does_not_decide_about_itself(workspace: Workspace) -> None:
     with pytest.raises(InputError, match="cannot decide about its own change"):
-        record(desk, a_decision(actor="robot"))
-    record(desk, a_decision(REJECTED, actor="robot"))
+        record(workspace, a_decision(actor="robot"))
+    record(workspace, a_decision(REJECTED, actor="robot"))
 
 
-def test_an_override_is_a_new_record_and_the_old_one_stays(desk: Workspace, clock: Clock) -> None:
-    record(desk, a_decision(id="pr-1"))
+def test_an_override_is_a_new_record_and_the_old_one_stays(workspace: Workspace, clock: Clock) -> None:
+    record(workspace, a_decision(id="pr-1"))
     clock.day = 1
-    done = override(desk, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested").report()
+    done = override(workspace, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested").report()
     assert (done.taken.kind, done.taken.actor, done.taken.reason) == ("override", "ben", "it was not tested")
     assert (done.standing.accepted, done.standing.rejected) == (0, 1)
-    assert records(desk, limit=5).total == 2
-    first, _ = trust_why(desk, "robot").steps
+    assert records(workspace, limit=5).total == 2
+    first, _ = trust_why(workspace, "robot").steps
     assert (first.decision, first.notes) == ("rejected", ["was accepted; overridden by ben: it was not tested"])
 
 
-def test_the_past_is_answered_as_it_would_have_been(desk: Workspace, clock: Clock) -> None:
-    record(desk, a_decision(id="pr-1"))
+def test_the_past_is_answered_as_it_would_have_been(workspace: Workspace, clock: Clock) -> None:
+    record(workspace, a_decision(id="pr-1"))
     clock.day = 30
-    override(desk, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested")
-    assert trust_why(desk, "robot", at="2026-01-31T12:00:00Z").standing.score == pytest.approx(0.65)
-    before = trust_why(desk, "robot", at="2026-03-02T11:59:59Z")
+    override(workspace, "robot", "pr-1", REJECTED, actor="ben", reason="it was not tested")
+    assert trust_why(workspace, "robot", at="2026-01-31T12:00:00Z").standing.score == pytest.approx(0.65)
+    before = trust_why(workspace, "robot", at="2026-03-02T11:59:59Z")
     assert before.standing.score == pytest.approx(0.575, abs=1e-6)
     assert [step.decision for step in before.steps] == ["accepted"]
-    assert trust_why(desk, "robot", at="2026-03-02T12:00:00Z").standing.score == pytest.approx(0.425)
+    assert trust_why(workspace, "robot", at="2026-03-02T12:00:00Z").standing.score == pytest.approx(0.425)
     with pytest.raises(UnknownAgent, match="until 2026-01-31T11:59:59Z"):
-        trust_why(desk, "robot", at="2026-01-31T11:59:59Z")
+        trust_why(workspace, "robot", at="2026-01-31T11:59:59Z")
 
 
-def test_a_decision_is_found_by_id_record_and_commit(desk: Workspace, commits: list[str]) -> None:
-    taken = record_commit(desk, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[0])).report().taken
+def test_a_decision_is_found_by_id_record_and_commit(workspace: Workspace, commits: list[str]) -> None:
+    taken = (
+        record_commit(workspace, DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[0])).report().taken
+    )
     for name, decision in ((taken.id, REJECTED), (taken.record, MODIFIED), (commits[0][:8], ACCEPTED)):
-        override(desk, "robot", name, decision, actor="ben", reason="again")
-        assert trust_why(desk, "robot").steps[0].decision == decision.value
+        override(workspace, "robot", name, decision, actor="ben", reason="again")
+        assert trust_why(workspace, "robot").steps[0].decision == decision.value
 
 
 @pytest.mark.parametrize(
@@ -167,63 +173,63 @@ def test_a_decision_is_found_by_id_record_and_commit(desk: Workspace, commits: l
     ],
 )
 def test_a_correction_says_what_who_and_why(
-    desk: Workspace, target: str, actor: str, reason: str, problem: str
+    workspace: Workspace, target: str, actor: str, reason: str, problem: str
 ) -> None:
-    record(desk, a_decision(id="pr-1", commit="abcd1"))
-    record(desk, a_decision(id="pr-3", commit="abcd2"))
+    record(workspace, a_decision(id="pr-1", commit="abcd1"))
+    record(workspace, a_decision(id="pr-3", commit="abcd2"))
     with pytest.raises(InputError, match=problem):
-        override(desk, "robot", target, REJECTED, actor=actor, reason=reason)
+        override(workspace, "robot", target, REJECTED, actor=actor, reason=reason)
     with pytest.raises(InputError, match=problem):
-        revert(desk, "robot", target, actor=actor, reason=reason)
-    assert records(desk, limit=5).total == 2
+        revert(workspace, "robot", target, actor=actor, reason=reason)
+    assert records(workspace, limit=5).total == 2
 
 
-def test_an_override_that_changes_nothing_is_refused(desk: Workspace) -> None:
-    record(desk, a_decision(id="pr-1"))
+def test_an_override_that_changes_nothing_is_refused(workspace: Workspace) -> None:
+    record(workspace, a_decision(id="pr-1"))
     with pytest.raises(InputError, match="'pr-1' is accepted already"):
-        override(desk, "robot", "pr-1", ACCEPTED, actor="ben", reason="x")
+        override(workspace, "robot", "pr-1", ACCEPTED, actor="ben", reason="x")
 
 
-def test_a_revert_is_a_rejection_at_full_stakes(desk: Workspace) -> None:
-    record(desk, a_decision(id="pr-1", complexity=ChangeComplexity.CRITICAL, review_ms=60_000))
-    done = revert(desk, "robot", "pr-1", actor="ben", reason="slow in production").report()
+def test_a_revert_is_a_rejection_at_full_stakes(workspace: Workspace) -> None:
+    record(workspace, a_decision(id="pr-1", complexity=ChangeComplexity.CRITICAL, review_ms=60_000))
+    done = revert(workspace, "robot", "pr-1", actor="ben", reason="slow in production").report()
     assert (done.taken.kind, done.taken.decision, done.taken.weight) == ("revert", "rejected", 8)
     assert done.standing.score == pytest.approx(0.65 * 0.7**8)
     assert (done.standing.accepted, done.standing.rejected) == (1, 1)
 
 
-def test_what_was_rejected_or_taken_back_cannot_be_taken_back(desk: Workspace) -> None:
-    record(desk, a_decision(REJECTED, id="pr-1"))
-    record(desk, a_decision(id="pr-2"))
-    revert(desk, "robot", "pr-2", actor="ben", reason="x")
+def test_what_was_rejected_or_taken_back_cannot_be_taken_back(workspace: Workspace) -> None:
+    record(workspace, a_decision(REJECTED, id="pr-1"))
+    record(workspace, a_decision(id="pr-2"))
+    revert(workspace, "robot", "pr-2", actor="ben", reason="x")
     with pytest.raises(InputError, match="it never landed"):
-        revert(desk, "robot", "pr-1", actor="ben", reason="x")
+        revert(workspace, "robot", "pr-1", actor="ben", reason="x")
     with pytest.raises(InputError, match="'revert:pr-2' is decided already"):
-        revert(desk, "robot", "pr-2", actor="ben", reason="x")
+        revert(workspace, "robot", "pr-2", actor="ben", reason="x")
 
 
-def test_a_recovery_is_a_record_with_actor_and_reason(desk: Workspace, clock: Clock) -> None:
-    record(desk, a_decision(REJECTED))
-    done = recover(desk, "robot", boost=None, actor="ana", reason="a new model").report()
+def test_a_recovery_is_a_record_with_actor_and_reason(workspace: Workspace, clock: Clock) -> None:
+    record(workspace, a_decision(REJECTED))
+    done = recover(workspace, "robot", boost=None, actor="ana", reason="a new model").report()
     assert (done.taken.kind, done.taken.actor, done.taken.reason) == ("recovery", "ana", "a new model")
     assert done.standing.score == pytest.approx(0.40)
     clock.day = 6.99
     with pytest.raises(InputError, match="less than 7 day"):
-        recover(desk, "robot", boost=None, actor="ana", reason="again")
+        recover(workspace, "robot", boost=None, actor="ana", reason="again")
     clock.day = 7
-    recover(desk, "robot", boost=0.01, actor="ana", reason="again")
+    recover(workspace, "robot", boost=0.01, actor="ana", reason="again")
 
 
-def test_an_agent_without_decisions_cannot_be_lifted(desk: Workspace) -> None:
+def test_an_agent_without_decisions_cannot_be_lifted(workspace: Workspace) -> None:
     with pytest.raises(UnknownAgent, match="nothing was decided about 'robot'"):
-        recover(desk, "robot", boost=None, actor="ana", reason="x")
-    record(desk, a_decision(agent="other"))
+        recover(workspace, "robot", boost=None, actor="ana", reason="x")
+    record(workspace, a_decision(agent="other"))
     with pytest.raises(UnknownAgent) as refused:
-        override(desk, "robot", "pr-1", REJECTED, actor="ana", reason="x")
+        override(workspace, "robot", "pr-1", REJECTED, actor="ana", reason="x")
     assert refused.value.hint == "there are decisions about 'other'"
 
 
-def test_decisions_that_any_recorder_tells_count_too(desk: Workspace) -> None:
+def test_decisions_that_any_recorder_tells_count_too(workspace: Workspace) -> None:
     told: list[dict[str, Any]] = [
         {"complexity": "trivial", "changed_lines": 50},
         {"complexity": "unheard of"},
@@ -231,8 +237,10 @@ def test_decisions_that_any_recorder_tells_count_too(desk: Workspace) -> None:
         {"decision": "recovered"},
     ]
     for number, fields in enumerate(told):
-        spool_of(desk.folder).put(an_event("decision", id=str(number), at=f"2026-01-31T12:00:0{number}Z", **fields))
-    steps = trust_why(desk, "robot").steps
+        spool_of(workspace.folder).put(
+            an_event("decision", id=str(number), at=f"2026-01-31T12:00:0{number}Z", **fields)
+        )
+    steps = trust_why(workspace, "robot").steps
     assert [(step.kind, step.decision, step.counts) for step in steps] == [
         ("decision", "accepted", True),
         ("decision", "accepted", True),
@@ -242,16 +250,16 @@ def test_decisions_that_any_recorder_tells_count_too(desk: Workspace) -> None:
     assert [step.weight for step in steps] == [1, 0.5, 1, None]
 
 
-def test_a_clock_set_back_does_not_lift_a_score(desk: Workspace, clock: Clock) -> None:
+def test_a_clock_set_back_does_not_lift_a_score(workspace: Workspace, clock: Clock) -> None:
     clock.day = 60
-    record(desk, a_decision(REJECTED))
-    low = score(desk)
+    record(workspace, a_decision(REJECTED))
+    low = score(workspace)
     clock.day = 0
-    assert score(desk) == low
-    record(desk, a_decision())
-    assert score(desk) < 0.5
+    assert score(workspace) == low
+    record(workspace, a_decision())
+    assert score(workspace) < 0.5
 
 
-def test_rules_of_the_repository_hold(desk: Workspace, built: Built) -> None:
+def test_rules_of_the_repository_hold(workspace: Workspace, built: Built) -> None:
     (built.path / "custody.toml").write_text("[trust]\nema_alpha = 0.1\n")
-    assert record(desk, a_decision()).report().standing.score == pytest.approx(0.55)
+    assert record(workspace, a_decision()).report().standing.score == pytest.approx(0.55)

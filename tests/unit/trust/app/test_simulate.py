@@ -7,7 +7,7 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.core.wire.time import ns_from, text_from
-from custody.trust.app.folder import folder_desk
+from custody.trust.app.folder import folder_workspace
 from custody.trust.app.simulate import IN_FORCE, moment_before, trust_simulate
 from custody.trust.wire.chance import SimulatedPolicy, TrustSimulateReport
 from custody.trust_lineage import DecisionType, TrustLineageManager
@@ -31,7 +31,7 @@ class World:
         self.files: dict[bytes, Any] = {}
         self.day = 0
         self.head: Any = None
-        self.desk = Workspace(folder, now_ns=lambda: self.now() * NS)
+        self.workspace = Workspace(folder, now_ns=lambda: self.now() * NS)
         (folder / "custody.toml").write_text(EVERYTHING)
 
     def now(self) -> int:
@@ -53,7 +53,7 @@ class World:
         spool_of(self.built.path).put(an_event("decision", agent=agent, decision=decision, **said))
 
     def simulated(self, since: str = "1000d", **more: Any) -> TrustSimulateReport:
-        return trust_simulate(self.desk, since=since, **{"policy": None, **more})
+        return trust_simulate(self.workspace, since=since, **{"policy": None, **more})
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_a_folder_of_the_documents_is_simulated_by_its_records(tmp_path: Path) -
     for place in range(12):
         at[0] += 3600 * NS
         manager.record_decision("robot", DecisionType.ACCEPTED, f"c{place}", change_size=4)
-    report = trust_simulate(folder_desk(tmp_path / "trust", lambda: at[0]), policy=None, since="7d")
+    report = trust_simulate(folder_workspace(tmp_path / "trust", lambda: at[0]), policy=None, since="7d")
     assert (report.recorded, report.commits) == (12, 0)
 
 

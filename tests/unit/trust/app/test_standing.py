@@ -17,7 +17,7 @@ from custody.ledger.erase import erase
 from custody.store import Store, overlay
 from custody.trust.app import standing as trust_standing
 from custody.trust.app.decisions import TrustQuery, account_of, agents_in, read_settled_decisions
-from custody.trust.app.folder import folder_desk
+from custody.trust.app.folder import folder_workspace
 from custody.trust.app.record import DecisionRequest, override, record, revert
 from custody.trust.app.show import trust_list, trust_show
 from custody.trust.app.standing import position_of, read_standing
@@ -169,12 +169,15 @@ class TestKept:
             assert told(store) == replayed(store)
 
     def test_what_is_erased_is_let_go_of(self, tmp_path: Path) -> None:
-        desk = folder_desk(tmp_path / "store", lambda: NOON)
+        workspace = folder_workspace(tmp_path / "store", lambda: NOON)
         for number in range(3):
-            record(desk, DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, actor="ana", id=f"pr-{number}"))
-        assert trust_list(desk).agents[0].accepted == 3
-        erase(desk, ["2"], who="ana", why="it named a person")
-        assert trust_list(desk).agents[0].accepted == 2
+            record(
+                workspace,
+                DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, actor="ana", id=f"pr-{number}"),
+            )
+        assert trust_list(workspace).agents[0].accepted == 3
+        erase(workspace, ["2"], who="ana", why="it named a person")
+        assert trust_list(workspace).agents[0].accepted == 2
 
     def test_what_somebody_else_let_go_of_is_not_kept_after_all(self, tmp_path: Path) -> None:
         with a_sqlite_store(tmp_path) as store:
@@ -196,13 +199,16 @@ class TestKept:
             assert told(store) == replayed(store)
 
     def test_corrections_are_told_as_ever(self, tmp_path: Path) -> None:
-        desk = folder_desk(tmp_path / "store", lambda: NOON)
+        workspace = folder_workspace(tmp_path / "store", lambda: NOON)
         for number in range(3):
-            record(desk, DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, actor="ana", id=f"pr-{number}"))
-        override(desk, "robot", "pr-0", DecisionType.REJECTED, actor="ben", reason="slow")
-        done = revert(desk, "robot", "pr-1", actor="ben", reason="slow").report()
-        line = trust_list(desk).agents[0]
-        assert line == done.standing == trust_show(desk, "robot", limit=0).standing
+            record(
+                workspace,
+                DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, actor="ana", id=f"pr-{number}"),
+            )
+        override(workspace, "robot", "pr-0", DecisionType.REJECTED, actor="ben", reason="slow")
+        done = revert(workspace, "robot", "pr-1", actor="ben", reason="slow").report()
+        line = trust_list(workspace).agents[0]
+        assert line == done.standing == trust_show(workspace, "robot", limit=0).standing
 
 
 def test_few_decisions_are_not_worth_a_row(tmp_path: Path) -> None:

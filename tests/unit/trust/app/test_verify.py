@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from custody.ledger.erase import erase
-from custody.trust.app.folder import FolderWorkspace, folder_desk
+from custody.trust.app.folder import FolderWorkspace, folder_workspace
 from custody.trust.app.record import DecisionRequest, record, revert
 from custody.trust.app.show import trust_list, trust_show
 from custody.trust.app.verify import trust_verify
@@ -18,39 +18,39 @@ NOON = 1_769_860_800_000_000_000
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> FolderWorkspace:
+def workspace(tmp_path: Path) -> FolderWorkspace:
     """A folder with decisions about two agents."""
-    desk = folder_desk(tmp_path / "store", lambda: NOON)
+    workspace = folder_workspace(tmp_path / "store", lambda: NOON)
     for number in range(3):
         record(
-            desk,
+            workspace,
             DecisionRequest(agent="robot", decision=DecisionType.ACCEPTED, lines=50, actor="ana", id=f"pr-{number}"),
         )
-    record(desk, DecisionRequest(agent="other", decision=DecisionType.REJECTED, actor="ana"))
-    revert(desk, "robot", "pr-1", actor="ana", reason="slow")
-    return desk
+    record(workspace, DecisionRequest(agent="other", decision=DecisionType.REJECTED, actor="ana"))
+    revert(workspace, "robot", "pr-1", actor="ana", reason="slow")
+    return workspace
 
 
-def changed(desk: FolderWorkspace, *statements: str) -> None:
+def changed(workspace: FolderWorkspace, *statements: str) -> None:
     """The database after somebody wrote into it by hand."""
-    with closing(sqlite3.connect(desk.folder / "custody.db")) as db, db:
+    with closing(sqlite3.connect(workspace.folder / "custody.db")) as db, db:
         for statement in statements:
             db.execute(statement)
 
 
-def codes(desk: FolderWorkspace) -> set[str]:
-    report = trust_verify(desk)
+def codes(workspace: FolderWorkspace) -> set[str]:
+    report = trust_verify(workspace)
     assert (report.outcome == "found") == bool(report.findings)
     return {finding.code for finding in report.findings}
 
 
-def test_what_was_not_touched_is_as_it_was_written(desk: FolderWorkspace) -> None:
-    report = trust_verify(desk)
+def test_what_was_not_touched_is_as_it_was_written(workspace: FolderWorkspace) -> None:
+    report = trust_verify(workspace)
     assert (report.outcome, report.decisions, report.agents, report.findings) == ("fine", 5, 2, [])
 
 
 def test_an_empty_log_is_as_it_was_written(tmp_path: Path) -> None:
-    report = trust_verify(folder_desk(tmp_path))
+    report = trust_verify(folder_workspace(tmp_path))
     assert (report.outcome, report.decisions, report.agents) == ("fine", 0, 0)
 
 
@@ -65,32 +65,32 @@ def test_an_empty_log_is_as_it_was_written(tmp_path: Path) -> None:
         ("UPDATE decision SET agent = 'third' WHERE seq = 4", "VIEW-DIFFERS"),
     ],
 )
-def test_a_row_that_was_changed_deleted_or_moved_is_named(desk: FolderWorkspace, tamper: str, code: str) -> None:
-    changed(desk, tamper)
-    assert code in codes(desk)
+def test_a_row_that_was_changed_deleted_or_moved_is_named(workspace: FolderWorkspace, tamper: str, code: str) -> None:
+    changed(workspace, tamper)
+    assert code in codes(workspace)
 
 
-def test_an_index_that_hides_a_rejection_does_not_give_the_score_of_the_records(desk: FolderWorkspace) -> None:
-    changed(desk, "DELETE FROM decision WHERE agent = 'other'")
-    report = trust_verify(desk)
+def test_an_index_that_hides_a_rejection_does_not_give_the_score_of_the_records(workspace: FolderWorkspace) -> None:
+    changed(workspace, "DELETE FROM decision WHERE agent = 'other'")
+    report = trust_verify(workspace)
     assert ("TRUST-DIFFERS", "the records about 'other' give another score than the one that is shown") in [
         (finding.code, finding.what) for finding in report.findings
     ]
 
 
-def test_an_erased_decision_counts_no_longer_and_the_log_is_still_whole(desk: FolderWorkspace) -> None:
-    before = trust_show(desk, "robot", limit=0).standing
-    erase(desk, ["1"], who="ana", why="it named a person")
-    after = trust_show(desk, "robot", limit=0).standing
+def test_an_erased_decision_counts_no_longer_and_the_log_is_still_whole(workspace: FolderWorkspace) -> None:
+    before = trust_show(workspace, "robot", limit=0).standing
+    erase(workspace, ["1"], who="ana", why="it named a person")
+    after = trust_show(workspace, "robot", limit=0).standing
     assert (before.accepted, after.accepted) == (3, 2)
-    assert codes(desk) == set()
+    assert codes(workspace) == set()
 
 
-def test_agents_are_listed_by_name(desk: FolderWorkspace) -> None:
-    assert [line.agent for line in trust_list(desk).agents] == ["other", "robot"]
+def test_agents_are_listed_by_name(workspace: FolderWorkspace) -> None:
+    assert [line.agent for line in trust_list(workspace).agents] == ["other", "robot"]
 
 
 @pytest.mark.parametrize("look", [trust_list, trust_verify])
 def test_looking_makes_nothing(tmp_path: Path, look: Callable[[FolderWorkspace], object]) -> None:
-    look(folder_desk(tmp_path / "store"))
+    look(folder_workspace(tmp_path / "store"))
     assert not (tmp_path / "store").exists()
