@@ -18,7 +18,7 @@ from custody.cite.registry import to_register
 from custody.cite.registry_view import identity_of
 from custody.cite.shelf import ShelfEntry
 from custody.core.ids import StoreId
-from custody.store import Heads, SqliteDb, Store, Surroundings, open_sqlite
+from custody.store import Heads, SqliteDb, Store, StoreEnvironment, open_sqlite
 from custody.store.tables import key_digest
 from custody.workspace.wiring import VIEWS
 
@@ -66,7 +66,7 @@ def a_row(n: int) -> tuple[bytes, str]:
 def filled(ground: Ground, size: int) -> tuple[SqliteDb, TableShelf]:
     """A registry of ``size`` sources."""
     db = open_sqlite(ground.folder / "custody.db")
-    store = Store(db, VIEWS, Surroundings(lambda: 0, lambda: REGISTRY, Heads(ground.folder)))
+    store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: REGISTRY, Heads(ground.folder)))
     for first in range(1, size + 1, BATCH):
         made = [(n, *a_row(n)) for n in range(first, min(first + BATCH, size + 1))]
         with db.writing():

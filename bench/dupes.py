@@ -21,7 +21,7 @@ from bench.growth import Growth, Population
 from bench.runner import Ground
 from custody.core.ids import CommitSha
 from custody.dupes.app.bench import NOT_RELATED, changes_of_pairs, read_pairs
-from custody.dupes.app.change_reader import ChangeRef, SketchedChange, Unread
+from custody.dupes.app.change_reader import ChangeRef, SketchedChange, UnreadableChange
 from custody.dupes.app.index import sketch_all
 from custody.dupes.app.search import ChangeSearch
 from custody.dupes.calibration import CalibrationStep, calibration_of
@@ -36,7 +36,7 @@ from custody.dupes.similarity import SIGNALS, similarities
 from custody.dupes.weights import SHIPPED
 from custody.sketch.bottom_k import bottom_of
 from custody.sketch.hash import hash32, hash64
-from custody.store import SqliteDb, Store, Surroundings, ViewWiring, open_sqlite
+from custody.store import SqliteDb, Store, StoreEnvironment, ViewWiring, open_sqlite
 from custody.workspace.workspace import Workspace
 
 COMMITTED = 20_000
@@ -67,7 +67,7 @@ def a_change(n: int, size: int) -> SketchedChange:
 def populate(ground: Ground, size: int) -> Population:
     """An index of ``size`` synthetic changes: the rows that indexing them one by one gives, put in together."""
     db = open_sqlite(ground.folder / "custody.db")
-    store = Store(db, ViewWiring({}), Surroundings(lambda: 0, lambda: "0" * 32, None))
+    store = Store(db, ViewWiring({}), StoreEnvironment(lambda: 0, lambda: "0" * 32, None))
     fill(db, size)
     searching = ChangeSearch(DupesTables(store), RULES, SHIPPED)
     asked = [a_change(n, size).sketched for n in range(size // 2, size // 2 + 20)]
@@ -136,7 +136,7 @@ def examples(workspace: Workspace, pairs: Path) -> Iterator[Example]:
     made: dict[tuple[str, str], Signature] = {
         (one.asked.base, one.asked.head): one.sketched.signature
         for one in sketch_all(folder, changes_of_pairs(workspace, labelled), RULES, workers=2)
-        if not isinstance(one, Unread)
+        if not isinstance(one, UnreadableChange)
     }
     for pair in labelled:
         sides = [made.get((pair.a_base, pair.a_sha)), made.get((pair.b_base, pair.b_sha))]

@@ -16,7 +16,7 @@ from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
 from custody.ledger.queries.edits import edits_at, edits_with
 from custody.ledger.queries.sessions import sessions_at
-from custody.store import Heads, Store, Surroundings, open_sqlite
+from custody.store import Heads, Store, StoreEnvironment, open_sqlite
 from custody.workspace.wiring import VIEWS
 
 BATCH = 5_000
@@ -56,7 +56,7 @@ def an_arrival(n: int) -> Arrival:
 def populate(ground: Ground, size: int) -> Population:
     """A store of ``size`` records, and the look-ups that every question is made of."""
     db = open_sqlite(ground.folder / "custody.db")
-    store = Store(db, VIEWS, Surroundings(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
+    store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
     for batch in _batches(an_arrival(n) for n in range(size)):
         store.append(batch)
     n = (size // 2) // EDITS_PER_PATH * EDITS_PER_PATH + EDITS_PER_PATH // 2 + 5

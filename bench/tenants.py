@@ -32,7 +32,7 @@ from bench.progress import Progress, Tell, quiet
 from bench.tenants_looks import AT, LISTS, LOOKS, Ask, Names, event, get, post, trace
 from custody.server.app.cursor import cursor
 from custody.server.app.projects import create_project, init_database
-from custody.server.app.tenancy import KeptTenancy
+from custody.server.app.tenancy import StoredTenancy
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.app.tokens import TokenRequest, create_token
 from custody.server.assembly import create_app
@@ -169,7 +169,7 @@ def two_projects(workspace: Workspace, seed: int) -> Iterator[tuple[Project, Pro
         for name in (MINE, THEIRS)
     }
     limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
-    with closing(KeptTenancy(workspace)) as keeper:
+    with closing(StoredTenancy(workspace)) as keeper:
         app = create_app(Settings(keeper=keeper, now_ns=workspace.now_ns, limits=limits))
         with TestClient(app, base_url="http://127.0.0.1") as client:
             mine, theirs = (

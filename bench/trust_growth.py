@@ -10,7 +10,7 @@ from bench.store import BATCH, START_S, a_sha
 from custody.core.ids import EventId
 from custody.core.wire.arrival import Arrival, arrival_of
 from custody.core.wire.time import text_from
-from custody.store import Heads, Store, Surroundings, open_sqlite, split_batches
+from custody.store import Heads, Store, StoreEnvironment, open_sqlite, split_batches
 from custody.trust.app.approval_case import spent_by
 from custody.trust.app.decisions import TrustQuery, agents_in
 from custody.trust.app.standing import read_standing
@@ -53,7 +53,7 @@ def a_decision(n: int) -> Arrival:
 def populate(ground: Ground, size: int) -> Population:
     """A store of ``size`` decisions, asked about once before, and a few that came since."""
     db = open_sqlite(ground.folder / "custody.db")
-    store = Store(db, VIEWS, Surroundings(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
+    store = Store(db, VIEWS, StoreEnvironment(lambda: 0, lambda: "0" * 32, Heads(ground.folder)))
     for batch in split_batches((a_decision(n) for n in range(size)), BATCH):
         store.append(batch)
     asked = TrustQuery(TrustRules(), (START_S + 3_600 * size) * NS)

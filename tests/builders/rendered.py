@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from custody.server.app.questions import Note
 from custody.server.pages.book import BY_NAME, PAGES
 from custody.server.pages.files import FileLinks
-from custody.server.pages.frame import Frame, PageSurroundings, render
+from custody.server.pages.frame import Frame, PageEnvironment, render
 from custody.server.pages.links import PageLinks, ServedLinks
 from custody.server.pages.page import PageParams
 from custody.workspace.workspace import Workspace
@@ -23,7 +23,7 @@ def rendered(
     """The page of this name, asked this, as HTML; ``from_`` stands for the word ``from``."""
     page = BY_NAME[name]
     asked = {key.rstrip("_"): str(value) for key, value in said.items() if value is not None}
-    around = PageSurroundings(project="default", version="0")
+    around = PageEnvironment(project="default", version="0")
     where = links or ServedLinks()
     frame = Frame(links=where, around=around, book=PAGES, inline=None if where.served else _inline(workspace, where))
     return render(page.view(workspace, PageParams(asked, note)), page, asked, frame)

@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from custody.cite.app.registry_stores import InFile, InMemory, InStore, RegistryStore
+from custody.cite.app.registry_stores import FileRegistryStore, MemoryRegistryStore, RecordRegistryStore, RegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.model import ResearchSource
 from custody.store import Store
@@ -59,13 +59,13 @@ class StoreWorkspace(Workspace):
 
 def in_memory() -> Opener:
     """The same registry again and again."""
-    keeper = InMemory()
+    keeper = MemoryRegistryStore()
     return lambda: a_registry(keeper)
 
 
 def in_file(path: Path, warn: Callable[[str], None]) -> Opener:
     """A registry that is read anew from its file each time it is opened."""
-    return lambda: a_registry(InFile(path, warn))
+    return lambda: a_registry(FileRegistryStore(path, warn))
 
 
 def in_store(open_store: Callable[[], Store], folder: Path, opened: list[Store]) -> Opener:
@@ -73,7 +73,7 @@ def in_store(open_store: Callable[[], Store], folder: Path, opened: list[Store])
 
     def opener() -> SourceRegistry:
         workspace = StoreWorkspace(folder, open_store=lambda: keep(open_store()))
-        return a_registry(InStore(workspace))
+        return a_registry(RecordRegistryStore(workspace))
 
     def keep(store: Store) -> Store:
         if threading.current_thread() is threading.main_thread():

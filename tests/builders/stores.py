@@ -3,17 +3,17 @@
 from itertools import count
 from pathlib import Path
 
-from custody.store import Heads, Store, Surroundings, open_postgres, open_sqlite
+from custody.store import Heads, Store, StoreEnvironment, open_postgres, open_sqlite
 from custody.workspace.wiring import VIEWS
 
 NOON = 1_769_860_800_000_000_000
 
 
-def surroundings(folder: Path | None = None) -> Surroundings:
+def surroundings(folder: Path | None = None) -> StoreEnvironment:
     """A clock that ticks by a second, tokens that count, heads in ``folder``."""
     ticks, tokens = count(NOON, 1_000_000_000), count(1)
     heads = None if folder is None else Heads(folder)
-    return Surroundings(lambda: next(ticks), lambda: f"{next(tokens):032x}", heads)
+    return StoreEnvironment(lambda: next(ticks), lambda: f"{next(tokens):032x}", heads)
 
 
 def a_sqlite_store(folder: Path) -> Store:

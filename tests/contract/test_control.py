@@ -21,7 +21,7 @@ from custody.server.app.projects import (
     remove_project,
     retain_project,
 )
-from custody.server.app.tenancy import KeptTenancy
+from custody.server.app.tenancy import StoredTenancy
 from custody.server.app.tenancy_model import AccessKeeper, Grant, TokenScope
 from custody.server.app.tokens import TokenRequest, create_token, expiry, hash_of, list_tokens, revoke_token
 from custody.server.app.worker import JobWorker, WorkRules
@@ -65,8 +65,8 @@ def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Worksp
 
 
 @pytest.fixture
-def keeper(workspace: Workspace) -> Iterator[KeptTenancy]:
-    kept = KeptTenancy(workspace)
+def keeper(workspace: Workspace) -> Iterator[StoredTenancy]:
+    kept = StoredTenancy(workspace)
     yield kept
     kept.close()
 
@@ -253,7 +253,7 @@ def test_a_connection_that_died_is_not_the_strangers_fault(initialised: str, tmp
     with a_copy(initialised) as url:
         workspace = Workspace(tmp_path, url, now_ns=lambda: NOON)
         _, secret = a_token(workspace)
-        keeper = KeptTenancy(workspace)
+        keeper = StoredTenancy(workspace)
         assert keeper.grant(secret, NOON) is not None
         with psycopg.connect(url, autocommit=True) as admin:
             admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'custody'")

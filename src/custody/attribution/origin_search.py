@@ -82,7 +82,7 @@ class Donor:
     read: Callable[[], Sequence[str]]
     read_before: Callable[[], Sequence[str]] = tuple
     absent: Callable[[int], bool] | None = None
-    withheld: "Withheld | None" = None
+    withheld: "OwnerFindings | None" = None
     """Given for a state whose text is not here."""
 
 
@@ -96,7 +96,7 @@ class LineMatch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Withheld:
+class OwnerFindings:
     """What the owner of a state's text found out from it: keys of the text before, and what a commit has like it."""
 
     before: Container[int]

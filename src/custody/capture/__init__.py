@@ -10,8 +10,8 @@ from custody.capture.line_reader import FileLine, lines_of
 from custody.capture.transcript_reader import TRANSCRIPT_READERS, transcript_views
 from custody.capture.transcripts import (
     ChangedFile,
+    DigestFolderReader,
     LineProblem,
-    NeedsTrees,
     SkippedLine,
     SubagentLaunch,
     TranscriptLine,
@@ -21,9 +21,9 @@ from custody.capture.transcripts import (
 __all__ = [
     "TRANSCRIPT_READERS",
     "ChangedFile",
+    "DigestFolderReader",
     "FileLine",
     "LineProblem",
-    "NeedsTrees",
     "SkippedLine",
     "SubagentLaunch",
     "TranscriptLine",

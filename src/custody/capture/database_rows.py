@@ -178,7 +178,7 @@ def line_of(number: int, table: str, row: DatabaseRow) -> FileLine:
 
 
 @runtime_checkable
-class ReadsDatabases(Protocol):
+class DatabaseTranscriptReader(Protocol):
     """A reader of transcripts whose agent keeps sessions in a database as well."""
 
     def rows(self, file: Path) -> Iterator[FileLine]:
@@ -188,7 +188,7 @@ class ReadsDatabases(Protocol):
 
 def lines_for(reader: TranscriptReader, file: Path) -> Iterator[FileLine]:
     """The lines of a transcript; of a database, or of what is in it (``FILE.db/NAME``), the rows that are asked for."""
-    if isinstance(reader, ReadsDatabases) and (is_database(file) or is_database(file.parent)):
+    if isinstance(reader, DatabaseTranscriptReader) and (is_database(file) or is_database(file.parent)):
         return reader.rows(file)
     return lines_of(file)
 

@@ -122,7 +122,7 @@ class TranscriptReader(Protocol):
 
 
 @runtime_checkable
-class NeedsTrees(Protocol):
+class DigestFolderReader(Protocol):
     """A reader whose agent names the folder of a session only by a digest of its path."""
 
     def in_trees(self, trees: Sequence[str]) -> TranscriptReader:

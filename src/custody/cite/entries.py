@@ -105,13 +105,13 @@ def read_entry(layout: Layout, label: Label | None, at: EntrySpan, *, plain: boo
         # ``[1](https://…) Title``, or ``[1](#back) [Title](https://…)``: the number is the label.
         label, body, url = label or number, links[0].end, links[0].url
         links = links[1:]
-    own = _Own(body, body, url) if url is not None and is_web(url) else _own(layout, links, body, at.end)
+    own = _EntryAddress(body, body, url) if url is not None and is_web(url) else _own(layout, links, body, at.end)
     title = _title(layout, links, own, body, at.end)
     url = own.url if own is not None else _elsewhere(links, title)
     return ListEntry(label, tidy(title), url, at.start, at.end, at.body, plain)
 
 
-class _Own(NamedTuple):
+class _EntryAddress(NamedTuple):
     """The address of an entry, where it stands, and what is shown instead of it."""
 
     start: int
@@ -120,18 +120,18 @@ class _Own(NamedTuple):
     shown: str = ""
 
 
-def _own(layout: Layout, links: list[MarkdownLink], start: int, end: int) -> _Own | None:
+def _own(layout: Layout, links: list[MarkdownLink], start: int, end: int) -> _EntryAddress | None:
     if links and links[-1].bare and links[-1].end == end and is_web(links[-1].url):
-        return _Own(links[-1].start, end, links[-1].url)
+        return _EntryAddress(links[-1].start, end, links[-1].url)
     link = next((markdown_link for markdown_link in links if is_web(markdown_link.url)), None)
     before = layout.text(start, end if link is None else link.start)
     if (found := address_in(before)) is not None:
         first = start + len(before[: found[1]].encode("utf-8", "surrogateescape"))
-        return _Own(first, first + len(found[0].encode("utf-8", "surrogateescape")), found[0], " ")
-    return None if link is None else _Own(link.start, link.end, link.url, _shown(layout, link))
+        return _EntryAddress(first, first + len(found[0].encode("utf-8", "surrogateescape")), found[0], " ")
+    return None if link is None else _EntryAddress(link.start, link.end, link.url, _shown(layout, link))
 
 
-def _title(layout: Layout, links: list[MarkdownLink], own: _Own | None, start: int, end: int) -> str:
+def _title(layout: Layout, links: list[MarkdownLink], own: _EntryAddress | None, start: int, end: int) -> str:
     """The text of an entry without its own address, and with links that could run a program as text."""
     swaps = [] if own is None else [(own.start, own.end, own.shown)]
     swaps += [

@@ -13,7 +13,7 @@ from custody.cite.identifiers import WorkId
 from custody.cite.model import ResearchSource, SourceError
 from custody.cite.urls import loose_key, url_key
 from custody.cite.works import PAGE, arxiv_version, work_key, works_in
-from custody.sketch.bottom_k import Bottom, bottom_of, containment
+from custody.sketch.bottom_k import BottomSketch, bottom_of, containment
 from custody.sketch.winnow import fingerprints_of
 
 __all__ = [
@@ -66,7 +66,7 @@ class ContentKey:
     """A text by the hash of its words, with a sketch by which near copies show."""
 
     digest: str
-    sketch: Bottom
+    sketch: BottomSketch
 
 
 def keys_of(source: ResearchSource) -> SourceKeys:

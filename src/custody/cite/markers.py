@@ -55,7 +55,7 @@ def find_markers(layout: Layout, listing: SourceListing) -> tuple[Marker, ...]:
 def scan(layout: Layout, listing: SourceListing) -> Scan:
     """Every marker outside the list, and what is written like one."""
     names = LabelIndex(listing.entries)
-    outside = _Outside(listing)
+    outside = _OutsideRanges(listing)
     candidates = [marker for marker in _written(layout) if outside.holds(marker.start)]
     counts = _counting(candidates, names)
     markers: list[Marker] = []
@@ -65,7 +65,7 @@ def scan(layout: Layout, listing: SourceListing) -> Scan:
             markers.append(marker)
         else:
             aside.update(int(label.name) for label in marker.labels if names.find(label) is None)
-    outside = _Outside(listing)
+    outside = _OutsideRanges(listing)
     for linked in _linked(layout):
         if outside.holds(linked.start):
             if names.find(linked.labels[0]) is not None:
@@ -170,7 +170,7 @@ def _linked(layout: Layout) -> Iterator[Marker]:
             yield Marker((label,), MarkerForm.LINKED, link.start, link.end)
 
 
-class _Outside:
+class _OutsideRanges:
     """Says of offsets that only grow whether they stand outside the list."""
 
     def __init__(self, listing: SourceListing) -> None:

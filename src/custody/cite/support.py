@@ -47,22 +47,22 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownSupport:
     """That nothing can be said, and why."""
 
     why: str
 
 
-def support(statement: str, text: str | None, rules: CiteRules, judge: Judge | None = None) -> Support | Unknown:
+def support(statement: str, text: str | None, rules: CiteRules, judge: Judge | None = None) -> Support | UnknownSupport:
     """Whether ``text`` speaks of ``statement``; a ``judge`` is asked where the words alone do not say so."""
     if text is None:
-        return Unknown("the text of the source is not known")
+        return UnknownSupport("the text of the source is not known")
     wanted = Counter(terms_of(statement))
     if not wanted:
-        return Unknown("the statement has no words to look for")
+        return UnknownSupport("the statement has no words to look for")
     found = list(terms_of(text))
     if not found:
-        return Unknown("the text of the source has no words")
+        return UnknownSupport("the text of the source has no words")
     score = _best_share(wanted, found)
     intercept, slope = SIGNS_FIT if _is_chinese(wanted) else WORDS_FIT
     chance = 1 / (1 + math.exp(-(intercept + slope * score)))

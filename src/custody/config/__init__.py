@@ -9,7 +9,7 @@ the only keys.
 
 from custody.config.document_files import VARIABLES, documents
 from custody.config.file_text import FILE_BYTES_MAX
-from custody.config.overlay import Effective, Setting
+from custody.config.overlay import EffectiveRules, Setting
 from custody.config.rule import Rule, RuleOrigin
 from custody.config.rule_files import RuleFileReader, RuleSource, load, rule_files
 from custody.config.rule_tables import RuleTables
@@ -18,7 +18,7 @@ from custody.config.table_walk import nearest
 __all__ = [
     "FILE_BYTES_MAX",
     "VARIABLES",
-    "Effective",
+    "EffectiveRules",
     "Rule",
     "RuleFileReader",
     "RuleOrigin",

@@ -36,7 +36,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Effective:
+class EffectiveRules:
     """The rules in force, and where each was set."""
 
     tables: Mapping[str, Rules]
@@ -47,13 +47,13 @@ class Effective:
         return next(rules for rules in self.tables.values() if isinstance(rules, kind))
 
 
-def overlay(tables: RuleTables, assignments: Iterable[Assignment]) -> Effective:
+def overlay(tables: RuleTables, assignments: Iterable[Assignment]) -> EffectiveRules:
     """Put ``assignments``, weakest first, over the defaults; relations between rules are checked once all are in."""
     settings = {name: Setting(rule, rule.default) for name, rule in tables.rules.items()}
     for assignment in assignments:
         settings[assignment.rule] = settings[assignment.rule].under(assignment)
     made = {table: _made(tables, table, settings) for table in tables}
-    return Effective(MappingProxyType(made), tuple(settings.values()))
+    return EffectiveRules(MappingProxyType(made), tuple(settings.values()))
 
 
 def _made(tables: RuleTables, table: str, settings: Mapping[str, Setting]) -> Rules:

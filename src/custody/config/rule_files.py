@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from custody.config.document_files import DOCUMENT_PATHS, documents, from_environment
-from custody.config.overlay import Effective, overlay
+from custody.config.overlay import EffectiveRules, overlay
 from custody.config.rule import Assignment, RuleOrigin
 from custody.config.rule_tables import RuleTables
 from custody.config.table_walk import FileKeys, table_at
@@ -39,7 +39,7 @@ def rule_files() -> tuple[RepoPath, ...]:
 
 def load(
     tables: RuleTables, read: RuleFileReader, environment: Mapping[str, str], policy: str | None = None
-) -> tuple[Effective, tuple[RuleSource, ...]]:
+) -> tuple[EffectiveRules, tuple[RuleSource, ...]]:
     """The rules in force in a repository whose files ``read`` gives, for a user with this ``environment``.
 
     With ``policy``, the path of a file as custody.toml is, the rules as they would be with it.

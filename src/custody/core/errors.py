@@ -48,7 +48,7 @@ class SpoolError(WorldError):
     """An event could not be made durable; it is not acknowledged."""
 
 
-class Later(WorldError):
+class RetryLater(WorldError):
     """Somebody outside asks us to come again, not before ``seconds`` have passed."""
 
     def __init__(self, message: str, seconds: int) -> None:

@@ -40,14 +40,14 @@ Show = Callable[[OutputKind, str], None]
 def tell(verbs: InProcessCommand, show: Show, story: Sequence[StoryStep], *, keep: bool = False) -> DemoReport:
     """Play and show the whole story; the report says of each command whether it answered as the story claims."""
     with sandbox(keep=keep) as place:
-        teller = _Teller(place, verbs, show)
+        teller = _Narrator(place, verbs, show)
         steps = [teller.step(number, step) for number, step in enumerate(story, 1)]
     wrong = any(not command.as_told for step in steps for command in step.commands)
     return DemoReport(outcome="found" if wrong else "fine", steps=steps, folder=str(place.repository) if keep else None)
 
 
 @dataclass(frozen=True)
-class _Teller:
+class _Narrator:
     """The one who tells, in a place."""
 
     place: Sandbox

@@ -31,7 +31,7 @@ class ExclusiveScope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeepEvidence:
+class CanonicalEvidence:
     """What speaks for keeping a change; None is what nobody knows."""
 
     change: int
@@ -52,7 +52,7 @@ class RejectedCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Canonical:
+class CanonicalChange:
     """The change to keep; ``reasons`` is how it stands in each respect, ``decided_by`` the first it is ahead in."""
 
     change: int
@@ -69,7 +69,7 @@ class NoCanonical:
     refused: tuple[RejectedCandidate, ...]
 
 
-def canonical_of(cluster: Iterable[KeepEvidence]) -> Canonical | NoCanonical:
+def canonical_of(cluster: Iterable[CanonicalEvidence]) -> CanonicalChange | NoCanonical:
     """The change of a cluster to keep, or why there is none; the same whatever their order."""
     standings = sorted(cluster, key=lambda standing: standing.change)
     refused = tuple(
@@ -81,10 +81,10 @@ def canonical_of(cluster: Iterable[KeepEvidence]) -> Canonical | NoCanonical:
     if not viable:
         return NoCanonical("no change of it can be merged as it is" if standings else "it has no changes", refused)
     best = viable[0]
-    return Canonical(best.change, tuple(_reasons(best)), _decided_by(best, viable[1:], len(standings)), refused)
+    return CanonicalChange(best.change, tuple(_reasons(best)), _decided_by(best, viable[1:], len(standings)), refused)
 
 
-def why_not_viable(standing: KeepEvidence) -> str | None:
+def why_not_viable(standing: CanonicalEvidence) -> str | None:
     """Why a change cannot be merged as it is; None if nothing known stands against it."""
     if standing.checks is Checks.FAILED:
         return "its checks failed"
@@ -103,7 +103,7 @@ def _scope(change: ChangeDescription, touched: Mapping[str, int]) -> ExclusiveSc
     return ExclusiveScope(len({piece.path for piece in outside}), sum(piece.added + piece.removed for piece in outside))
 
 
-RESPECTS: MappingProxyType[str, Callable[[KeepEvidence], tuple[int, ...]]] = MappingProxyType(
+RESPECTS: MappingProxyType[str, Callable[[CanonicalEvidence], tuple[int, ...]]] = MappingProxyType(
     {
         "checks": lambda evidence: (evidence.checks is not Checks.PASSED,),
         "approvals": lambda evidence: (-(evidence.approvals or 0),),
@@ -116,17 +116,17 @@ RESPECTS: MappingProxyType[str, Callable[[KeepEvidence], tuple[int, ...]]] = Map
 """In which respects changes are compared, the weightiest first; smaller is better."""
 
 
-def _rank(standing: KeepEvidence) -> tuple[tuple[int, ...], ...]:
+def _rank(standing: CanonicalEvidence) -> tuple[tuple[int, ...], ...]:
     return (*(rank(standing) for rank in RESPECTS.values()), (standing.change,))
 
 
-def _decided_by(best: KeepEvidence, others: list[KeepEvidence], of: int) -> str:
+def _decided_by(best: CanonicalEvidence, others: list[CanonicalEvidence], of: int) -> str:
     if not others:
         return "it is the only one" if of == 1 else "no other can be merged as it is"
     return next((name for name, rank in RESPECTS.items() if rank(best) != rank(others[0])), "id")
 
 
-def _reasons(standing: KeepEvidence) -> Iterator[str]:
+def _reasons(standing: CanonicalEvidence) -> Iterator[str]:
     yield "its checks passed" if standing.checks is Checks.PASSED else "nobody knows how its checks came out"
     if standing.approvals is None:
         yield "nobody knows whether it was approved"

@@ -31,7 +31,7 @@ class DescentLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class DescentBase:
     """A change that may be the one others were made from, with the reasons."""
 
     change: int
@@ -44,7 +44,7 @@ class Descent:
 
     edges: tuple[DescentLink, ...]
     dropped: tuple[DescentLink, ...]
-    bases: tuple[Base, ...]
+    bases: tuple[DescentBase, ...]
 
 
 def descent_of(changes: Mapping[int, ChangeSet], rules: DedupeRules) -> Descent:
@@ -122,14 +122,16 @@ def _leads_to(wholes: Mapping[int, set[int]], start: int, goal: int) -> bool:
     return False
 
 
-def _bases(changes: Mapping[int, ChangeSet], edges: list[DescentLink]) -> tuple[Base, ...]:
+def _bases(changes: Mapping[int, ChangeSet], edges: list[DescentLink]) -> tuple[DescentBase, ...]:
     """The changes of which no other is a part: those that most others contain first, then those opened first."""
     containing = {change: sum(edge.part == change for edge in edges) for change in changes}
     roots = changes.keys() - {edge.whole for edge in edges}
     first_ns = min((of.opened_ns for of in changes.values()), default=0)
     ordered = sorted(roots, key=lambda change: (-containing[change], changes[change].opened_ns, change))
     return tuple(
-        Base(change, tuple(_why(containing[change], len(changes), is_first=changes[change].opened_ns == first_ns)))
+        DescentBase(
+            change, tuple(_why(containing[change], len(changes), is_first=changes[change].opened_ns == first_ns))
+        )
         for change in ordered
     )
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 
 from custody.dupes.comments import is_comment
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, Likeness, LineRun
+from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, HashVariant, LineRun
 from custody.dupes.rules import DedupeRules
 
 CHANNELS: tuple[Channel | None, ...] = (None, *Channel)
-KINDS = tuple(ExactKind(channel, likeness) for channel in CHANNELS for likeness in Likeness)
+KINDS = tuple(ExactKind(channel, likeness) for channel in CHANNELS for likeness in HashVariant)
 """Every kind of exact hash; the index stores a kind by its place here, so new ones go to the end."""
-STORED = tuple(kind for kind in KINDS if kind.likeness is not Likeness.INVERTED)
+STORED = tuple(kind for kind in KINDS if kind.likeness is not HashVariant.INVERTED)
 """What the index holds: a change that takes another back has, inverted, the other's plain hash."""
 
 
@@ -35,11 +35,11 @@ def _digest(texts: list[str]) -> str:
     return hashlib.sha256(b"".join(each)).hexdigest()
 
 
-def _canonical(piece: ChangedPiece, likeness: Likeness, rules: DedupeRules) -> str:
+def _canonical(piece: ChangedPiece, likeness: HashVariant, rules: DedupeRules) -> str:
     """What a change did to a file, as text; empty where there is nothing that could be alike."""
-    backwards = likeness is Likeness.INVERTED
+    backwards = likeness is HashVariant.INVERTED
     lines = list(_lines(piece, likeness, rules))
-    if likeness is Likeness.PATH_FREE:
+    if likeness is HashVariant.PATH_FREE:
         return "\n".join(lines)
     return "\n".join([*_names(piece, backwards=backwards), *_outside(piece, backwards=backwards), *lines])
 
@@ -60,17 +60,17 @@ def _outside(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
         yield f"object {new if backwards else old} {old if backwards else new}"
 
 
-def _lines(piece: ChangedPiece, likeness: Likeness, rules: DedupeRules) -> Iterator[str]:
+def _lines(piece: ChangedPiece, likeness: HashVariant, rules: DedupeRules) -> Iterator[str]:
     for run in piece.runs:
         if rules.drop_comment_only_hunks and _is_comment(piece.path, run):
             continue
-        gone, come = (run.added, run.removed) if likeness is Likeness.INVERTED else (run.removed, run.added)
+        gone, come = (run.added, run.removed) if likeness is HashVariant.INVERTED else (run.removed, run.added)
         yield from (f"-{_alike(line, likeness, rules)}" for line in gone)
         yield from (f"+{_alike(line, likeness, rules)}" for line in come)
 
 
-def _alike(line: str, likeness: Likeness, rules: DedupeRules) -> str:
-    if likeness is Likeness.SPACELESS:
+def _alike(line: str, likeness: HashVariant, rules: DedupeRules) -> str:
+    if likeness is HashVariant.SPACELESS:
         return "".join(line.split())
     return line.rstrip() if rules.normalise_whitespace else line
 

@@ -8,9 +8,9 @@ from custody.core.ids import CommitSha
 from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
-from custody.sketch.bottom_k import Bottom
+from custody.sketch.bottom_k import BottomSketch
 
-NOTHING = Bottom(0, ())
+NOTHING = BottomSketch(0, ())
 UNCHANGED = TouchedFacts()
 
 
@@ -84,7 +84,7 @@ class ChangeDescription:
         return tuple(piece for piece in self.pieces if piece.channel in channels)
 
 
-class Likeness(Enum):
+class HashVariant(Enum):
     """In which way two exact hashes are made alike."""
 
     PLAIN = "plain"
@@ -102,7 +102,7 @@ class ExactKind:
     """What an exact hash covers: one channel, or with None all of them."""
 
     channel: Channel | None
-    likeness: Likeness
+    likeness: HashVariant
 
     def __str__(self) -> str:
         return f"{'whole' if self.channel is None else self.channel.value}:{self.likeness.value}"
@@ -123,16 +123,16 @@ class Signature:
     minhash: bytes | None = None
     intent: bytes | None = None
     structure: bytes | None = None
-    prod_lines: Bottom = NOTHING
-    lines: Bottom = NOTHING
-    identifiers: Bottom = NOTHING
-    prod_files: Bottom = NOTHING
-    files: Bottom = NOTHING
-    symbols: Bottom = NOTHING
-    exports: Bottom = NOTHING
-    imports: Bottom = NOTHING
-    context: Bottom = NOTHING
-    words: Bottom = NOTHING
+    prod_lines: BottomSketch = NOTHING
+    lines: BottomSketch = NOTHING
+    identifiers: BottomSketch = NOTHING
+    prod_files: BottomSketch = NOTHING
+    files: BottomSketch = NOTHING
+    symbols: BottomSketch = NOTHING
+    exports: BottomSketch = NOTHING
+    imports: BottomSketch = NOTHING
+    context: BottomSketch = NOTHING
+    words: BottomSketch = NOTHING
     references: frozenset[int] = frozenset()
     added: int = 0
     removed: int = 0

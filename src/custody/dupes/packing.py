@@ -9,7 +9,7 @@ from struct import Struct
 
 from custody.core.errors import StoreError
 from custody.dupes.model import NOTHING, Signature
-from custody.sketch.bottom_k import Bottom
+from custody.sketch.bottom_k import BottomSketch
 
 _SETS = (
     "prod_lines",
@@ -83,7 +83,7 @@ def unpack_signature(data: bytes) -> Signature:
         parts.append(words[start : start + length])
         start += length
     prod_lines, lines, identifiers, prod_files, files, symbols, exports, imports, context, said = (
-        Bottom(part[0], part[1:]) if part else NOTHING for part in parts[: len(_SETS)]
+        BottomSketch(part[0], part[1:]) if part else NOTHING for part in parts[: len(_SETS)]
     )
     references, commits, picked, reverted = (frozenset(part) for part in parts[len(_SETS) :])
     return Signature(
@@ -115,7 +115,7 @@ def unpack_signature(data: bytes) -> Signature:
     )
 
 
-def _of_set(found: Bottom) -> tuple[int, ...]:
+def _of_set(found: BottomSketch) -> tuple[int, ...]:
     return (found.size, *found.values) if found.size else ()
 
 

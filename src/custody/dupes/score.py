@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 
 from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import ExactKind, Likeness, PairScore, Signature, Similarities
+from custody.dupes.model import ExactKind, HashVariant, PairScore, Signature, Similarities
 from custody.dupes.rules import DedupeRules
 
 Verdict = tuple[Category, str]
@@ -64,7 +64,7 @@ def _exactly(a: Signature, b: Signature, exact: Collection[ExactKind]) -> Verdic
     """That the diffs are the same; production decides where either has any, else the whole change does."""
     channel = Channel.PRODUCTION if a.prod_hash is not None or b.prod_hash is not None else None
     what = "diff" if channel is None else "production diff"
-    for likeness, how in ((Likeness.PLAIN, ""), (Likeness.SPACELESS, " but for white space")):
+    for likeness, how in ((HashVariant.PLAIN, ""), (HashVariant.SPACELESS, " but for white space")):
         if ExactKind(channel, likeness) in exact:
             return Category.SAME_CHANGE, f"the same {what}{how}"
     return None

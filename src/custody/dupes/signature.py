@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from custody.dupes.facts.model import FACTS_VERSION, Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.identity import exact_hashes
-from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, ExactKind, Likeness, Signature
+from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, ExactKind, HashVariant, Signature
 from custody.dupes.references import MessageReferences, is_bot, is_release, referred, without_pointers
 from custody.dupes.rules import DedupeRules
-from custody.sketch.bottom_k import Bottom, bottom_of
+from custody.sketch.bottom_k import BottomSketch, bottom_of
 from custody.sketch.hash import hash32, hash64
 from custody.sketch.lsh import bands_of
 from custody.sketch.minhash import MINHASH_VERSION, minhash_of
@@ -23,8 +23,8 @@ from custody.sketch.tokens import identifiers_of, mask_literals, normalised_line
 SIGNATURE_VERSION = f"1.{FACTS_VERSION}.{MINHASH_VERSION}"
 """Made anew when this, the reading of syntax or the sketching changes; a signature holds the version that made it."""
 
-PRODUCTION = ExactKind(Channel.PRODUCTION, Likeness.PLAIN)
-WHOLE = ExactKind(None, Likeness.PLAIN)
+PRODUCTION = ExactKind(Channel.PRODUCTION, HashVariant.PLAIN)
+WHOLE = ExactKind(None, HashVariant.PLAIN)
 
 SCORED = (Channel.PRODUCTION, Channel.TESTS, Channel.DOCS)
 """What is compared; meta, generated and vendored files are not."""
@@ -140,7 +140,7 @@ def short_id(sha: str) -> int:
     return int(sha[:SHORT_DIGITS], 16)
 
 
-def _bottom(name: str, values: Iterable[str], kept: int) -> Bottom:
+def _bottom(name: str, values: Iterable[str], kept: int) -> BottomSketch:
     return bottom_of((hash32(name, value) for value in values), kept)
 
 

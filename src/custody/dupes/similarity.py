@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from custody.dupes.model import Signature, Similarities
-from custody.sketch.bottom_k import Bottom, containment, jaccard
+from custody.sketch.bottom_k import BottomSketch, containment, jaccard
 from custody.sketch.minhash import minhash_similarity
 
 DOCUMENTS = (
@@ -44,12 +44,12 @@ def _minhash(a: bytes | None, b: bytes | None) -> float | None:
     return None if a is None or b is None else minhash_similarity(a, b)
 
 
-def _set(a: Bottom, b: Bottom) -> float | None:
+def _set(a: BottomSketch, b: BottomSketch) -> float | None:
     """How alike two sets are; that one is empty says nothing about the other."""
     return jaccard(a, b) if a.size and b.size else None
 
 
-def _contained(a: Bottom, b: Bottom) -> float | None:
+def _contained(a: BottomSketch, b: BottomSketch) -> float | None:
     """How much of the smaller set is in the larger one."""
     if not a.size or not b.size:
         return None

@@ -225,7 +225,7 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ChangeSpot:
     """Lines of a file of the change; None for the file as a whole."""
 
     path: str
@@ -240,4 +240,4 @@ class Reason:
     level: VerdictLevel
     sentence: str
     remedy: str
-    spots: tuple[Spot, ...] = ()
+    spots: tuple[ChangeSpot, ...] = ()

@@ -48,7 +48,7 @@ class MissingEvidence:
 
 
 @dataclass(frozen=True, slots=True)
-class AddedTo:
+class FileAdditions:
     """A file that the change adds lines to, and what is known of these lines."""
 
     path: str
@@ -72,7 +72,7 @@ class TrustAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Twin:
+class SimilarChange:
     """Another change that this one is like: its name for people, and what is said about the two."""
 
     name: str
@@ -91,7 +91,7 @@ class ChangeText:
 
 
 @dataclass(frozen=True, slots=True)
-class Before:
+class CallsBeforeEdit:
     """What an agent called before it changed a risky file: how usual that is (a geometric mean), and the calls."""
 
     path: str
@@ -111,13 +111,13 @@ class GateEvidence:
     which rules the change sets anew.
     """
 
-    files: tuple[AddedTo, ...]
+    files: tuple[FileAdditions, ...]
     period: ChangePeriod | None
     recorded: RecordState | MissingEvidence | None
     trust: tuple[TrustAnswer, ...] | MissingEvidence = ()
-    twins: tuple[Twin, ...] | MissingEvidence | None = None
+    twins: tuple[SimilarChange, ...] | MissingEvidence | None = None
     texts: tuple[ChangeText, ...] = ()
-    befores: tuple[Before, ...] | MissingEvidence | None = None
+    befores: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
     policy: tuple[str, ...] = ()
 
 

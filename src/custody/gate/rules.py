@@ -8,7 +8,7 @@ from typing import Literal
 from custody.attribution import TIERS, Grade
 from custody.core.errors import RulesError
 from custody.core.rules import check_keys, check_one_of, check_pattern, check_range, check_ranges
-from custody.gate.codes import CODES, Reason, ReasonCode, Spot, VerdictLevel
+from custody.gate.codes import CODES, ChangeSpot, Reason, ReasonCode, VerdictLevel
 
 LevelName = Literal["approve", "review", "block"]
 
@@ -87,7 +87,9 @@ class GateRules:
         """What the stricter of two reasons asks for."""
         return max(self.level(code), self.level(other), key=lambda level: level.strictness)
 
-    def reason(self, code: ReasonCode, sentence: str, remedy: str | None = None, spots: Iterable[Spot] = ()) -> Reason:
+    def reason(
+        self, code: ReasonCode, sentence: str, remedy: str | None = None, spots: Iterable[ChangeSpot] = ()
+    ) -> Reason:
         """A reason at the level that these rules give it; what to do is the code's own remedy unless one is given."""
         return Reason(code, self.level(code), sentence, remedy or CODES[code].remedy, tuple(spots))
 

@@ -23,7 +23,7 @@ class BlamedCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class Previous:
+class PreviousVersion:
     """The version of a file that a commit changed."""
 
     commit: CommitSha
@@ -38,7 +38,7 @@ class BlameEntry:
     lines: Lines
     origin: Lines
     path: RepoPath
-    previous: Previous | None
+    previous: PreviousVersion | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _BlameHeader:
 @dataclass(frozen=True, slots=True)
 class _BlameRange:
     path: RepoPath
-    previous: Previous | None
+    previous: PreviousVersion | None
 
 
 def parse_incremental(chunks: Iterable[bytes]) -> Iterator[BlameEntry]:
@@ -165,5 +165,5 @@ def _place(facts: dict[bytes, bytes]) -> _BlameRange:
     previous = None
     if b"previous" in facts:
         commit, _, old_name = facts[b"previous"].partition(b" ")
-        previous = Previous(commit_sha(commit), repo_path(unquoted(old_name)))
+        previous = PreviousVersion(commit_sha(commit), repo_path(unquoted(old_name)))
     return _BlameRange(repo_path(unquoted(name)), previous)

@@ -22,7 +22,7 @@ _END_OF_FILE = b"\x1a"
 _BY_WORD = {b"set": "text", b"unset": "kept", b"input": "text", b"auto": "guessed"}
 
 
-class Endings(Enum):
+class LineEndings(Enum):
     """What happens to a file's line endings."""
 
     KEPT = "kept"
@@ -30,19 +30,19 @@ class Endings(Enum):
     GUESSED = "guessed"
 
 
-def endings(attributes: Attributes, *, guess: bool) -> Endings:
+def endings(attributes: Attributes, *, guess: bool) -> LineEndings:
     """What the attributes say; ``guess`` is ``core.autocrlf``."""
     word = _BY_WORD.get(attributes.text) or _BY_WORD.get(attributes.crlf)
     if word is None and attributes.eol in (b"lf", b"crlf"):
-        return Endings.TEXT
-    return Endings(word or ("guessed" if guess else "kept"))
+        return LineEndings.TEXT
+    return LineEndings(word or ("guessed" if guess else "kept"))
 
 
-def as_committed(content: bytes, how: Endings, indexed: Callable[[], bytes]) -> bytes:
+def as_committed(content: bytes, how: LineEndings, indexed: Callable[[], bytes]) -> bytes:
     """``content`` as git would commit it; ``indexed`` gives the version in the index, empty when there is none."""
-    if how is Endings.KEPT or b"\r\n" not in content:
+    if how is LineEndings.KEPT or b"\r\n" not in content:
         return content
-    if how is Endings.GUESSED and (looks_binary(content) or _has_crlf(indexed())):
+    if how is LineEndings.GUESSED and (looks_binary(content) or _has_crlf(indexed())):
         return content
     return content.replace(b"\r\n", b"\n")
 

@@ -27,7 +27,7 @@ _HEADER_BYTES = max(map(len, _HEADER))
 _MEGABYTE = 1 << 20
 
 
-class Sign(Enum):
+class HunkSide(Enum):
     """Whether a line of a hunk is on both sides, only before or only after."""
 
     KEPT = b" "
@@ -35,13 +35,13 @@ class Sign(Enum):
     ADDED = b"+"
 
 
-_SIGNS = {sign.value: sign for sign in Sign}
+_SIGNS = {sign.value: sign for sign in HunkSide}
 
 
 class HunkLine(NamedTuple):
     """A line with its own line feed; only the last line of a file can be without."""
 
-    sign: Sign
+    sign: HunkSide
     text: bytes
 
 
@@ -58,12 +58,12 @@ class Hunk:
     @property
     def removed(self) -> tuple[bytes, ...]:
         """The lines that are gone, in order."""
-        return tuple(text for sign, text in self.lines if sign is Sign.REMOVED)
+        return tuple(text for sign, text in self.lines if sign is HunkSide.REMOVED)
 
     @property
     def added(self) -> tuple[bytes, ...]:
         """The lines that are new, in order."""
-        return tuple(text for sign, text in self.lines if sign is Sign.ADDED)
+        return tuple(text for sign, text in self.lines if sign is HunkSide.ADDED)
 
     @property
     def new_lines(self) -> Lines | None:
@@ -191,8 +191,8 @@ class _Section:
             sign = _SIGNS.get(raw[:1])
             if sign is None:
                 raise rubbish("a line of a hunk is expected", raw)
-            old_left -= sign is not Sign.ADDED
-            new_left -= sign is not Sign.REMOVED
+            old_left -= sign is not HunkSide.ADDED
+            new_left -= sign is not HunkSide.REMOVED
             self._seen_bytes += len(raw)
             if self._seen_bytes > self._bytes_max:
                 lines.clear()  # read on to the end of the hunk, but keep nothing more

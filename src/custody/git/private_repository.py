@@ -41,7 +41,7 @@ class WorkTreePatterns:
 
 
 @dataclass(frozen=True, slots=True)
-class Private:
+class PrivateRepository:
     """A private repository; ``index_ns`` is when the user's index was written, 0 when there is none."""
 
     folder: Path
@@ -96,7 +96,9 @@ def _head(kind: str, content: bytes) -> bytes:
 
 
 @contextmanager
-def a_private_repository(place: RepositoryPlace, work_tree: Path, patterns: WorkTreePatterns) -> Iterator[Private]:
+def a_private_repository(
+    place: RepositoryPlace, work_tree: Path, patterns: WorkTreePatterns
+) -> Iterator[PrivateRepository]:
     """A private repository with the index of ``place``; it is gone when the block is left, however that happens."""
     with _temporary(_elsewhere(work_tree, place.common_dir)) as name:
         folder = Path(name)
@@ -107,7 +109,7 @@ def a_private_repository(place: RepositoryPlace, work_tree: Path, patterns: Work
         _write(folder / "ignores", patterns.ignores)
         _write(folder / "user-attributes", patterns.user_attributes)
         _write(folder / "git" / "info" / "attributes", patterns.attributes)
-        yield Private(folder, place.object_format, _copied_index(place.git_dir, folder / "git"))
+        yield PrivateRepository(folder, place.object_format, _copied_index(place.git_dir, folder / "git"))
 
 
 def _temporary(folder: str) -> tempfile.TemporaryDirectory[str]:

@@ -25,7 +25,7 @@ from custody.git.discovery import RepositoryPlace
 from custody.git.disk_entry import Disk
 from custody.git.object_parser import NoObject, Object, ObjectInfo
 from custody.git.object_reader import ObjectReader
-from custody.git.private_repository import Private, WorkTreePatterns, a_private_repository
+from custody.git.private_repository import PrivateRepository, WorkTreePatterns, a_private_repository
 from custody.git.process import ProcessLimits
 from custody.git.tree_objects import write_trees
 from custody.git.work_tree_file import NoWorkFile
@@ -108,7 +108,7 @@ def _patterns(user: Git, place: RepositoryPlace, work_tree: Path) -> WorkTreePat
     )
 
 
-def _tree(files: Iterable[IndexedFile], private: Private, sealed: SealedObjects) -> str:
+def _tree(files: Iterable[IndexedFile], private: PrivateRepository, sealed: SealedObjects) -> str:
     """Write the trees that the user's repository does not have; git itself would touch those that it has."""
     trees: dict[str, bytes] = {}
 

@@ -21,7 +21,7 @@ from custody.git.index_parser import (
     parse_entries,
     was_written_before,
 )
-from custody.git.private_repository import Private
+from custody.git.private_repository import PrivateRepository
 from custody.git.process import ProcessLimits
 from custody.git.submodules import checked_out
 from custody.git.tree_objects import folders_of
@@ -62,7 +62,7 @@ class WorkTreeScan:
 
     place: RepositoryPlace
     work_tree: Path
-    private: Private
+    private: PrivateRepository
     git: Git
     """That lives in ``private``."""
     settings: WorkSettings

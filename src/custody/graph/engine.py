@@ -13,7 +13,7 @@ from custody.graph.paths import Cost, GraphPath, shortest_path
 from custody.graph.prediction import CallSuggestion, NextModel, SessionState, explain_suggestions
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, EdgeShelf
-from custody.graph.similarity import Formula, Similar, adamic_adar
+from custody.graph.similarity import Formula, SimilarNode, adamic_adar
 from custody.graph.span_drafts import SpanInput
 from custody.graph.spans import SpanRepairs, forest_of
 from custody.graph.table import weight_of
@@ -107,7 +107,7 @@ class GraphEngine:
         """The cheapest way from one node to another; None where there is none."""
         return shortest_path(self.book, start, end, cost)
 
-    def compute_adamic_adar(self, node: str, limit: int | None = None, formula: Formula = "page") -> list[Similar]:
+    def compute_adamic_adar(self, node: str, limit: int | None = None, formula: Formula = "page") -> list[SimilarNode]:
         """The nodes most like ``node`` by the neighbours that they share, the most alike first."""
         return adamic_adar(self._current(), node, self.rules.similar_max if limit is None else limit, formula)
 

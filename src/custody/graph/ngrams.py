@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class _Came:
+class _Continuations:
     """What came after one context: how often in all, and each call."""
 
     total: int = 0
@@ -22,12 +22,12 @@ class Grams:
 
     def __init__(self, order: int) -> None:
         self.order = order
-        self._came: dict[tuple[Hashable, ...], _Came] = {}
+        self._came: dict[tuple[Hashable, ...], _Continuations] = {}
 
     def add(self, context: Sequence[Hashable], call: str) -> None:
         """Count that ``call`` came after ``context``, and after each of its shorter forms."""
         for key in self._keys(context):
-            came = self._came.setdefault(key, _Came())
+            came = self._came.setdefault(key, _Continuations())
             came.total += 1
             came.counts[call] = came.counts.get(call, 0) + 1
 
@@ -60,7 +60,7 @@ class Grams:
     def _keys(self, context: Sequence[Hashable]) -> Iterator[tuple[Hashable, ...]]:
         return (tuple(context[:length]) for length in range(min(self.order, len(context)) + 1))
 
-    def _known(self, context: Sequence[Hashable]) -> Iterator[_Came]:
+    def _known(self, context: Sequence[Hashable]) -> Iterator[_Continuations]:
         """What came after the context, from its shortest form on, as long as anything did."""
         for key in self._keys(context):
             came = self._came.get(key)

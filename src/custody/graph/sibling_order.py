@@ -64,7 +64,7 @@ def _groups(siblings: Sequence[CallSpan]) -> Iterator[tuple["_Window", list[Call
 
 
 @dataclass(frozen=True, slots=True)
-class _Stay:
+class _CallInterval:
     """From when to when a call ran, as far as that is known."""
 
     span: CallSpan
@@ -72,10 +72,10 @@ class _Stay:
     end: SiblingTime | None
 
 
-def _stays(siblings: Sequence[CallSpan]) -> list[_Stay]:
+def _stays(siblings: Sequence[CallSpan]) -> list[_CallInterval]:
     """By time, or by the places of the records where one of the calls has no time at all."""
     timed = all(span.start_ns is not None or span.end_ns is not None for span in siblings)
-    stays: list[_Stay] = []
+    stays: list[_CallInterval] = []
     for span in siblings:
         start, end = (span.start_ns, span.end_ns) if timed else (span.began, span.ended)
         if start is not None and end is not None and end < start:
@@ -83,14 +83,14 @@ def _stays(siblings: Sequence[CallSpan]) -> list[_Stay]:
             start, end = end, start
         flat = start == end
         begin = None if start is None else (start, 1 if flat else 2)
-        stays.append(_Stay(span, begin, None if end is None else (end, 1 if flat else 0)))
+        stays.append(_CallInterval(span, begin, None if end is None else (end, 1 if flat else 0)))
     return stays
 
 
 class _Window:
     """The direct predecessors of a call that begins at a moment, for moments that only grow."""
 
-    def __init__(self, by_end: Sequence[_Stay]) -> None:
+    def __init__(self, by_end: Sequence[_CallInterval]) -> None:
         self._by_end = by_end
         self._ends = [stay.end for stay in by_end if stay.end is not None]
         self._low = self._high = 0

@@ -27,7 +27,7 @@ class CommonNeighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class Similar:
+class SimilarNode:
     """A node that is like the one asked about: how much, and the neighbours that say so most."""
 
     node: str
@@ -35,7 +35,7 @@ class Similar:
     witnesses: tuple[CommonNeighbour, ...]
 
 
-def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "page") -> list[Similar]:
+def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "page") -> list[SimilarNode]:
     """The nodes most like ``node``, at most ``limit``; none for a node that is not known or that is structural."""
     place = matrix.places.get(node)
     if place is None:
@@ -55,7 +55,7 @@ def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "pag
     witnesses_max = matrix.book.rules.similar_witnesses_max
     names = matrix.names
     return [
-        Similar(
+        SimilarNode(
             names[other],
             score,
             tuple(

@@ -98,7 +98,7 @@ def import_entire(workspace: Workspace, place: Path | None = None, ref: str | No
     done = _EntireImport(str(place or workspace.folder))
     repository = workspace.repository if place is None else discover(place)
     with repository.objects(TRANSCRIPT_BYTES_MAX) as objects, tempfile.TemporaryDirectory() as name:
-        laid_out = _LayingOut(workspace, objects, Path(name), done, LAID_OUT_BYTES_MAX)
+        laid_out = _TranscriptLayout(workspace, objects, Path(name), done, LAID_OUT_BYTES_MAX)
         laid_out.all(_in_refs(repository, ref, done))
         for reader in laid_out.readers():
             report = import_transcripts(workspace, reader, Path(name), laid_out.files[reader.agent])
@@ -148,7 +148,7 @@ def _refs(repository: Repository, ref: str | None) -> Iterator[tuple[str, str]]:
 
 
 @dataclass(slots=True)
-class _LayingOut:
+class _TranscriptLayout:
     """Transcripts on their way into a private folder."""
 
     workspace: Workspace

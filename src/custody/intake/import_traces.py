@@ -89,7 +89,7 @@ def import_traces(workspace: Workspace, path: Path) -> TraceImport:
 def reading_with_traces(workspace: Workspace) -> Iterator[Store]:
     """A store that also shows what the repository's ``.agent-trace`` says: kept if it can be, else in memory."""
     with workspace.reading() as store:
-        news = _News.of(workspace, store)
+        news = _TraceUpdate.of(workspace, store)
         shown = _keep(workspace, store, news)
         try:
             yield shown
@@ -98,7 +98,7 @@ def reading_with_traces(workspace: Workspace) -> Iterator[Store]:
                 shown.close()
 
 
-def _keep(workspace: Workspace, store: Store, news: "_News") -> Store:
+def _keep(workspace: Workspace, store: Store, news: "_TraceUpdate") -> Store:
     """The store with the news in it, or a private copy of it where it cannot be written."""
     if not news.seen:
         return store
@@ -129,14 +129,14 @@ def _append(store: Store, arrivals: Sequence[Arrival], *, own: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _News:
+class _TraceUpdate:
     """What a repository's own traces say that was not read before, and what to remember once it is kept."""
 
     arrivals: tuple[Arrival, ...]
     seen: dict[str, list[Any]]
 
     @classmethod
-    def of(cls, workspace: Workspace, store: Store) -> "_News":
+    def of(cls, workspace: Workspace, store: Store) -> "_TraceUpdate":
         """Look at the files' sizes and times first: what has not changed is not read."""
         work_tree = None if workspace.home is None else workspace.repository.work_tree
         if work_tree is None or not (work_tree / FOLDER).is_dir():

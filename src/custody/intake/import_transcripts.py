@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from custody.capture import (
+    DigestFolderReader,
     FileLine,
     LineProblem,
-    NeedsTrees,
     SkippedLine,
     SubagentLaunch,
     TranscriptLine,
@@ -54,7 +54,7 @@ def import_transcripts(
     Of ``files`` the caller knows that they are this agent's, whatever their names are.
     """
     trees = work_trees(workspace.repository)
-    if isinstance(reader, NeedsTrees):
+    if isinstance(reader, DigestFolderReader):
         reader = reader.in_trees(trees)
     home = reader.home(os.environ)
     try:

@@ -127,7 +127,7 @@ class _Execution:
 
     async def of(self, task: bytes) -> Execution:
         limits = self.bridge.limits
-        ear = _Ear(asyncio.get_running_loop(), self)
+        ear = _WorkerQueue(asyncio.get_running_loop(), self)
         token = running.set(self.calls.root.pair)
         outcome = _ExecutionOutcome("killed", "it was stopped before it came to an end")
         worker: WorkerProcess | None = None
@@ -153,7 +153,7 @@ class _Execution:
         if isinstance(item, WorkerEnd) and not self.ended.done():
             self.ended.set_result(item)
 
-    async def _outcome(self, worker: WorkerProcess, ear: "_Ear") -> _ExecutionOutcome:
+    async def _outcome(self, worker: WorkerProcess, ear: "_WorkerQueue") -> _ExecutionOutcome:
         try:
             async with asyncio.timeout(self.bridge.limits.time_seconds):
                 while True:
@@ -234,7 +234,7 @@ class _Execution:
         )
 
 
-class _Ear:
+class _WorkerQueue:
     """Between the worker's threads and the loop: holds the worker up when it says more than is heard."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, run: _Execution) -> None:

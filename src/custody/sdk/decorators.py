@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Any, TypeVar, overload
 
 from custody.sdk.calls import is_async_generator_function, is_coroutine_function, is_generator_function
-from custody.sdk.generator_span import AsyncSteps, Steps
+from custody.sdk.generator_span import AsyncSteps, GeneratorSteps
 from custody.sdk.spans import Span
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -89,7 +89,7 @@ def _coroutine(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]
 def _generator(fn: Callable[..., Any], opened: SpanOpener) -> Callable[..., Any]:
     @wraps(fn)
     def traced(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        return (yield from Steps(fn(*args, **kwargs), opened()))
+        return (yield from GeneratorSteps(fn(*args, **kwargs), opened()))
 
     return traced
 

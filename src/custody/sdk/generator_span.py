@@ -25,14 +25,14 @@ class _SteppedSpan:
         self._span.end(None if kind is finished else kind)
 
 
-class Steps(_SteppedSpan):
+class GeneratorSteps(_SteppedSpan):
     """A generator as ``yield from`` takes it."""
 
     def __init__(self, inner: Generator[Any, Any, Any], span: Span) -> None:
         super().__init__(span)
         self._inner = inner
 
-    def __iter__(self) -> "Steps":
+    def __iter__(self) -> "GeneratorSteps":
         return self
 
     def __next__(self) -> Any:

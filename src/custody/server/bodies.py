@@ -54,7 +54,7 @@ def check_type(given: str | None, media: Collection[str]) -> str:
     return kind
 
 
-async def _read(receive: BodyReceive, unpack: "_Plain | _Gzip", bytes_max: int) -> bytes:
+async def _read(receive: BodyReceive, unpack: "_PlainBytes | _Gzip", bytes_max: int) -> bytes:
     arrived = 0
     while True:
         message = await receive()
@@ -75,17 +75,17 @@ def _too_large(bytes_max: int) -> HttpProblem:
     )
 
 
-def _unpacker(encoding: str | None, bytes_max: int, *, packed: bool) -> "_Plain | _Gzip":
+def _unpacker(encoding: str | None, bytes_max: int, *, packed: bool) -> "_PlainBytes | _Gzip":
     name = (encoding or "identity").strip().lower()
     if name == "identity":
-        return _Plain()
+        return _PlainBytes()
     if name == "gzip" and packed:
         return _Gzip(bytes_max)
     remedy = "send gzip, or nothing packed" if packed else "send nothing packed"
     raise HttpProblem(415, f"the encoding '{name[:40]}' is not taken here", remedy=remedy)
 
 
-class _Plain:
+class _PlainBytes:
     """Bytes as they are."""
 
     def __init__(self) -> None:

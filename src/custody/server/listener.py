@@ -13,7 +13,7 @@ import uvicorn
 
 from custody.core.errors import InputError, WorldError
 from custody.server.app.github_settings import github_settings
-from custody.server.app.tenancy import KeptTenancy
+from custody.server.app.tenancy import StoredTenancy
 from custody.server.app.tokens import list_tokens
 from custody.server.assembly import create_app
 from custody.server.auth import PerStartKeeper
@@ -57,7 +57,7 @@ Announce = Callable[[ListenAddress], None]
 
 def serve(workspace: Workspace, *, host: str, port: int, announce: Announce, page: str | None = None) -> None:
     """Answer at ``host`` until a signal says to end; ``announce`` is told where, once it does."""
-    with closing(KeptTenancy(workspace)) as kept:
+    with closing(StoredTenancy(workspace)) as kept:
         settings, token = settings_for(workspace, host, kept)
         _run(settings, token, _bound(host, port), host, announce, page)
 
@@ -90,7 +90,7 @@ def _run(
     _Server(config, started).run([bound])
 
 
-def settings_for(workspace: Workspace, host: str, kept: KeptTenancy) -> tuple[Settings, str | None]:
+def settings_for(workspace: Workspace, host: str, kept: StoredTenancy) -> tuple[Settings, str | None]:
     """How a service at ``host`` is set, and the token of this start: only on this machine, with the embedded store."""
     if workspace.database is None and is_loopback(host):
         token = "".join(workspace.token() for _ in range(TOKEN_HALVES))

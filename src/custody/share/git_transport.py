@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from custody.attribution.app.context import AttributionContext
-from custody.attribution.app.origin_maps import Earlier, origin_files
+from custody.attribution.app.origin_maps import PreviousOrigins, origin_files
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, StoreId
 from custody.core.paths import RepoPath
@@ -137,7 +137,7 @@ def _origins(
             sha = None if old is None else old.files.get(_origins_name(path))
             return None if sha is None else content(objects, sha)
 
-        before = None if old is None else Earlier(tuple(map(CommitSha, old.about.tips)), earlier)
+        before = None if old is None else PreviousOrigins(tuple(map(CommitSha, old.about.tips)), earlier)
         made = origin_files(evidence, chain, ends, before)
     return {_origins_name(path): exchange.keep(data) for path, data in made.items()}
 

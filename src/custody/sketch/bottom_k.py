@@ -14,7 +14,7 @@ _HASH_MAX = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Bottom:
+class BottomSketch:
     """The smallest hashes of a set of ``size`` different ones, ascending; all of them, if there are as many."""
 
     size: int
@@ -26,14 +26,14 @@ class Bottom:
         return self.size == len(self.values)
 
 
-EMPTY = Bottom(0, ())
+EMPTY = BottomSketch(0, ())
 
 
-def bottom_of(hashes: Iterable[int], k: int) -> Bottom:
+def bottom_of(hashes: Iterable[int], k: int) -> BottomSketch:
     """The sketch of a set of numbers from 0 to 2**32 - 1, with at most ``k`` of them.
 
     >>> bottom_of([7, 3, 9, 3, 5], 2)
-    Bottom(size=4, values=(3, 5))
+    BottomSketch(size=4, values=(3, 5))
     """
     if k < 1:
         raise ValueError(f"a sketch of {k} values holds nothing")
@@ -41,21 +41,21 @@ def bottom_of(hashes: Iterable[int], k: int) -> Bottom:
     values = sorted(found) if len(found) <= k else nsmallest(k, found)
     if values and not (0 <= values[0] and max(found) <= _HASH_MAX):
         raise ValueError("a sketch holds numbers of 32 bits only")
-    return Bottom(len(found), tuple(values))
+    return BottomSketch(len(found), tuple(values))
 
 
-def jaccard(a: Bottom, b: Bottom) -> float | None:
+def jaccard(a: BottomSketch, b: BottomSketch) -> float | None:
     """The Jaccard similarity of two sets: exact if both are whole, else an estimate.
 
     None when both are empty, which is no likeness; 0 when one is. The estimate is the share of common values up to the
     place to which both sketches know everything; its error is about ``sqrt(j * (1 - j) / k)``. It is never above
     the similarity that the sizes allow.
 
-    >>> jaccard(Bottom(3, (1, 2, 3)), Bottom(3, (2, 3, 4)))
+    >>> jaccard(BottomSketch(3, (1, 2, 3)), BottomSketch(3, (2, 3, 4)))
     0.5
-    >>> jaccard(Bottom(100, (1, 2, 3)), Bottom(100, (2, 4, 6)))
+    >>> jaccard(BottomSketch(100, (1, 2, 3)), BottomSketch(100, (2, 4, 6)))
     0.3333333333333333
-    >>> print(jaccard(EMPTY, EMPTY), jaccard(EMPTY, Bottom(1, (5,))))
+    >>> print(jaccard(EMPTY, EMPTY), jaccard(EMPTY, BottomSketch(1, (5,))))
     None 0.0
     """
     if not (a.size and b.size):
@@ -65,16 +65,18 @@ def jaccard(a: Bottom, b: Bottom) -> float | None:
     return min(shared / (len(ours) + len(theirs) - shared), min(a.size, b.size) / max(a.size, b.size))
 
 
-def containment(a: Bottom, b: Bottom) -> float | None:
+def containment(a: BottomSketch, b: BottomSketch) -> float | None:
     """The share of ``a`` that ``b`` has too: exact if both are whole, else an estimate, never above what sizes allow.
 
     None when ``a`` is empty, and when no value of ``a`` lies where ``b`` is known: the sketch of a very large set says
     nothing about a very small one.
 
-    >>> containment(Bottom(2, (1, 2)), Bottom(3, (2, 3, 4))), containment(Bottom(1, (5,)), EMPTY)
+    >>> containment(BottomSketch(2, (1, 2)), BottomSketch(3, (2, 3, 4))), containment(BottomSketch(1, (5,)), EMPTY)
     (0.5, 0.0)
-    >>> print(containment(EMPTY, Bottom(1, (5,))), containment(Bottom(1, (900,)), Bottom(10_000, (1, 2, 3))))
-    None None
+    >>> print(containment(EMPTY, BottomSketch(1, (5,))))
+    None
+    >>> print(containment(BottomSketch(1, (900,)), BottomSketch(10_000, (1, 2, 3))))
+    None
     """
     if not b.size:
         return 0.0 if a.size else None
@@ -82,30 +84,30 @@ def containment(a: Bottom, b: Bottom) -> float | None:
     return min(len(ours & theirs) / len(ours), b.size / a.size) if ours else None
 
 
-def pack(sketch: Bottom) -> bytes:
+def pack(sketch: BottomSketch) -> bytes:
     """The sketch as bytes: its size and its values, four bytes each, low byte first.
 
-    >>> pack(Bottom(2, (1, 258))).hex(" ", 4)
+    >>> pack(BottomSketch(2, (1, 258))).hex(" ", 4)
     '02000000 01000000 02010000'
     """
     return Struct(f"<{len(sketch.values) + 1}I").pack(sketch.size, *sketch.values)
 
 
-def unpack(data: bytes) -> Bottom:
+def unpack(data: bytes) -> BottomSketch:
     """What ``pack`` made into bytes; others are refused with ``ValueError``.
 
-    >>> unpack(pack(Bottom(7, (3, 5))))
-    Bottom(size=7, values=(3, 5))
+    >>> unpack(pack(BottomSketch(7, (3, 5))))
+    BottomSketch(size=7, values=(3, 5))
     """
     if not data or len(data) % _COUNT.size:
         raise ValueError(f"{len(data)} bytes are no sketch")
     size, *values = Struct(f"<{len(data) // _COUNT.size}I").unpack(data)
     if size < len(values) or (size and not values) or sorted(set(values)) != values:
         raise ValueError("a sketch's values ascend, and its size counts at least them")
-    return Bottom(size, tuple(values))
+    return BottomSketch(size, tuple(values))
 
 
-def _clip_to_complete(a: Bottom, b: Bottom) -> tuple[set[int], set[int]]:
+def _clip_to_complete(a: BottomSketch, b: BottomSketch) -> tuple[set[int], set[int]]:
     """The values of both up to the last one to which both sketches are complete."""
     if a.is_whole and b.is_whole:
         return set(a.values), set(b.values)

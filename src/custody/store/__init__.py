@@ -17,7 +17,7 @@ from custody.store.store import (
     CopyResult,
     Fork,
     Store,
-    Surroundings,
+    StoreEnvironment,
     ViewWiring,
 )
 from custody.store.tables import Body, read_erased_digest, split_batches
@@ -41,8 +41,8 @@ __all__ = [
     "RecordReader",
     "SqliteDb",
     "Store",
+    "StoreEnvironment",
     "StoreUnwritable",
-    "Surroundings",
     "ViewWiring",
     "claimed_until",
     "copy_until",

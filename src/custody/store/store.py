@@ -22,7 +22,7 @@ from custody.store.tables import Body, Tables, read_erased_digest
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class StoreEnvironment:
     """What the store is handed instead of reaching for it: moments, chance, the head files if there are any."""
 
     now_ns: Callable[[], int]
@@ -78,7 +78,7 @@ class _ChainCopy:
 class Store:
     """Records, bodies and views in one database."""
 
-    def __init__(self, db: Db, wiring: ViewWiring, surroundings: Surroundings) -> None:
+    def __init__(self, db: Db, wiring: ViewWiring, surroundings: StoreEnvironment) -> None:
         try:
             migrate(db)
         except BaseException:

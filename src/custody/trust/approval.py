@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from custody.core.glob import matches
-from custody.trust.model import Approval, ChangeAuthor, Never, ReviewReason, Trust
+from custody.trust.model import Approval, ChangeAuthor, ReviewReason, ReviewRequirement, Trust
 from custody.trust.rules import TrustRules
 from custody.trust.tiers import against_record, against_size, lines_max
 
@@ -80,15 +80,19 @@ def may_land(case: ApprovalCase, rules: TrustRules) -> Approval:
     """Whether the change may land without review, as far as this author goes; with every reason against it."""
     against = tuple(reason for say in NEVERS for reason in say(case, rules))
     if not against and is_drawn(case.change.head, rules):
-        against = (ReviewReason(Never.AUDIT, f"the change was drawn for an audit, as {rules.audit_share:.1%} are"),)
+        against = (
+            ReviewReason(ReviewRequirement.AUDIT, f"the change was drawn for an audit, as {rules.audit_share:.1%} are"),
+        )
     return Approval(against)
 
 
 def nobody_known(change: ProposedChange, *, persons: int) -> Approval:
     """The answer about a change of which no agent can be told: nobody's record speaks for it."""
     if persons and not change.unknown_lines:
-        return Approval((ReviewReason(Never.UNKNOWN, f"no agent wrote it: {persons} added line(s) are persons' own"),))
-    return Approval((ReviewReason(Never.UNKNOWN, "it cannot be told which agent wrote the change"),))
+        return Approval(
+            (ReviewReason(ReviewRequirement.UNKNOWN, f"no agent wrote it: {persons} added line(s) are persons' own"),)
+        )
+    return Approval((ReviewReason(ReviewRequirement.UNKNOWN, "it cannot be told which agent wrote the change"),))
 
 
 def is_drawn(head: str, rules: TrustRules) -> bool:
@@ -133,10 +137,13 @@ def area_of(path: str, rules: TrustRules) -> str:
 
 def _unknown(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.change.unknown_lines:
-        yield ReviewReason(Never.UNKNOWN, f"nothing shows who wrote {case.change.unknown_lines} added line(s)")
+        yield ReviewReason(
+            ReviewRequirement.UNKNOWN, f"nothing shows who wrote {case.change.unknown_lines} added line(s)"
+        )
     if case.erased:
         yield ReviewReason(
-            Never.UNKNOWN, f"{case.erased} decision(s) that may concern it were erased: nobody knows what they said"
+            ReviewRequirement.UNKNOWN,
+            f"{case.erased} decision(s) that may concern it were erased: nobody knows what they said",
         )
 
 
@@ -161,7 +168,7 @@ def _budget(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
         # What is too large by itself was said already.
         if lines + case.change.lines > most and (lines or not alone):
             yield ReviewReason(
-                Never.BUDGET,
+                ReviewRequirement.BUDGET,
                 f"{lines} line(s) {whose} landed without review in the last {rules.budget_hours:g} hour(s):"
                 f" {case.change.lines} more would exceed {most}",
             )
@@ -178,7 +185,7 @@ def _path(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
         if any(matches(pattern, touched_path.path) for pattern in rules.review_paths)
     ]
     if named:
-        yield ReviewReason(Never.PATH, f"the rules ask for a review of {_listed(named)}")
+        yield ReviewReason(ReviewRequirement.PATH, f"the rules ask for a review of {_listed(named)}")
 
 
 def _kind(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
@@ -188,7 +195,7 @@ def _kind(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
         if touched_path.odd is not None
     ]
     if odd:
-        yield ReviewReason(Never.KIND, _listed(odd))
+        yield ReviewReason(ReviewRequirement.KIND, _listed(odd))
 
 
 def _self(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
@@ -196,29 +203,31 @@ def _self(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
         return
     authors = {case.author.agent, *case.change.people} | ({case.author.operator} - {None})
     if _plain(case.approver) in {_plain(str(author)) for author in authors}:
-        yield ReviewReason(Never.SELF, f"'{case.approver}' is an author of the change and cannot approve it")
+        yield ReviewReason(
+            ReviewRequirement.SELF, f"'{case.approver}' is an author of the change and cannot approve it"
+        )
 
 
 def _rejected(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.rejected_by is not None:
-        yield ReviewReason(Never.REJECTED, f"this very change was rejected by {case.rejected_by}")
+        yield ReviewReason(ReviewRequirement.REJECTED, f"this very change was rejected by {case.rejected_by}")
 
 
 def _log(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.damage is not None:
-        yield ReviewReason(Never.LOG, f"the log is not as it was written: {case.damage}")
+        yield ReviewReason(ReviewRequirement.LOG, f"the log is not as it was written: {case.damage}")
 
 
 def _clock(case: ApprovalCase, rules: TrustRules) -> Iterator[ReviewReason]:
     if case.change.newest_ns > case.now_ns + round(rules.approve_clock_minutes_max * MINUTE_NS):
         yield ReviewReason(
-            Never.CLOCK, "the clock is behind what was recorded: it was set back, or a record's was ahead"
+            ReviewRequirement.CLOCK, "the clock is behind what was recorded: it was set back, or a record's was ahead"
         )
 
 
 def _chance(case: ApprovalCase, _rules: TrustRules) -> Iterator[ReviewReason]:
     if case.chance is not None:
-        yield ReviewReason(Never.CHANCE, case.chance)
+        yield ReviewReason(ReviewRequirement.CHANCE, case.chance)
 
 
 NEVERS: tuple[Callable[[ApprovalCase, TrustRules], Iterator[ReviewReason]], ...] = (

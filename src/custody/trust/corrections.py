@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from custody.core.ids import AgentName
-from custody.trust.model import Entry, Overridden, RecoveryEntry, TrustStanding
+from custody.trust.model import DecisionOverride, Entry, RecoveryEntry, TrustStanding
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY
 
@@ -25,7 +25,7 @@ def against_recovery(agent: AgentName, entry: RecoveryEntry, standing: TrustStan
     return None
 
 
-def against_override(agent: AgentName, entry: Overridden) -> str | None:
+def against_override(agent: AgentName, entry: DecisionOverride) -> str | None:
     """Why an override does not count; None when it does."""
     if may_override(agent, entry.actor, entry.reason):
         return None
@@ -39,7 +39,7 @@ def may_override(agent: AgentName, actor: str | None, reason: str | None) -> boo
     return actor is not None and bool(reason) and actor != agent
 
 
-def overrides_in(agent: AgentName, ordered: Iterable[Entry]) -> Mapping[str, Overridden]:
+def overrides_in(agent: AgentName, ordered: Iterable[Entry]) -> Mapping[str, DecisionOverride]:
     """The override that stands for each decision: the last one that says who and why, and is not the agent's own."""
-    made = (entry for entry in ordered if isinstance(entry, Overridden))
+    made = (entry for entry in ordered if isinstance(entry, DecisionOverride))
     return {entry.target: entry for entry in made if against_override(agent, entry) is None}

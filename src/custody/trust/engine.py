@@ -12,10 +12,10 @@ from custody.trust.fold import Fold, fade_score
 from custody.trust.model import (
     Account,
     CurrentModel,
+    DecisionOverride,
     Entry,
     FoldState,
     Order,
-    Overridden,
     ScoreStep,
     Trust,
     TrustStanding,
@@ -85,7 +85,7 @@ def follows(folded: FoldState, entries: Sequence[Entry]) -> bool:
     that was used before is for the caller to know.
     """
     later = folded.last is None or all(order_of(entry) > folded.last for entry in entries)
-    return later and not any(isinstance(entry, Overridden) for entry in entries)
+    return later and not any(isinstance(entry, DecisionOverride) for entry in entries)
 
 
 def order_of(entry: Entry) -> Order:

@@ -14,10 +14,10 @@ from custody.trust.corrections import UNSPECIFIED, against_override, against_rec
 from custody.trust.model import (
     CurrentModel,
     DecisionEntry,
+    DecisionOverride,
     DecisionType,
     Entry,
     FoldState,
-    Overridden,
     RecoveryEntry,
     ScoreStep,
     TrustStanding,
@@ -25,7 +25,7 @@ from custody.trust.model import (
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY, decay_score, is_rubber_stamp, lift_score, move_score, step_of, weight_of
 
-_NONE: Mapping[str, Overridden] = MappingProxyType({})
+_NONE: Mapping[str, DecisionOverride] = MappingProxyType({})
 
 
 class Fold:
@@ -36,7 +36,7 @@ class Fold:
         agent: AgentName,
         rules: TrustRules,
         start: FoldState,
-        overrides: Mapping[str, Overridden] = _NONE,
+        overrides: Mapping[str, DecisionOverride] = _NONE,
         running: CurrentModel | None = None,
     ) -> None:
         self.standing = start.standing
@@ -60,7 +60,7 @@ class Fold:
         match entry:
             case DecisionEntry():
                 self._decided(entry)
-            case Overridden():
+            case DecisionOverride():
                 against = against_override(self._agent, entry)
                 note = against or f"counts in the place of '{entry.target}'"
                 self._pass_over(entry, note, counts=against is None)
@@ -203,7 +203,7 @@ def fade_score(standing: TrustStanding, at_ns: int, rules: TrustRules) -> tuple[
     return decay_score(standing.score, idle_days, rules), kept
 
 
-def _notes(entry: DecisionEntry, override: Overridden | None, rules: TrustRules) -> Iterator[str]:
+def _notes(entry: DecisionEntry, override: DecisionOverride | None, rules: TrustRules) -> Iterator[str]:
     if override is not None:
         yield f"was {entry.decision.value}; overridden by {override.actor}: {override.reason}"
     if entry.reverts is not None:

@@ -50,7 +50,7 @@ class TrustTier(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Stakes:
+class ChangeStakes:
     """How much a decision was about; None where nobody said."""
 
     complexity: ChangeComplexity | None = None
@@ -70,7 +70,7 @@ class DecisionEntry:
     at_ns: int
     record: RecordRef
     decision: DecisionType
-    stakes: Stakes = Stakes()
+    stakes: ChangeStakes = ChangeStakes()
     actor: str | None = None
     reason: str | None = None
     commit: str | None = None
@@ -88,7 +88,7 @@ class DecisionEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Overridden:
+class DecisionOverride:
     """That the decision with the id ``target`` was wrong and should have been ``decision``."""
 
     id: str
@@ -112,7 +112,7 @@ class RecoveryEntry:
     reason: str | None = None
 
 
-Entry = DecisionEntry | Overridden | RecoveryEntry
+Entry = DecisionEntry | DecisionOverride | RecoveryEntry
 
 Order = tuple[int, RecordRef]
 """What entries are sorted by: when, and for those of one moment their place."""
@@ -210,7 +210,7 @@ class Trust:
     earned: float
 
 
-class Never(Enum):
+class ReviewRequirement(Enum):
     """Why a change may not land without review, by code."""
 
     UNKNOWN = "TRUST-UNKNOWN"
@@ -233,7 +233,7 @@ class Never(Enum):
 class ReviewReason:
     """One reason for a review: its code, and a sentence."""
 
-    code: Never
+    code: ReviewRequirement
     sentence: str
 
 

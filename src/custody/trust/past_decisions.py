@@ -83,7 +83,7 @@ def moments_of(pasts: Iterable[PastDecision]) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bet:
+class _Forecast:
     """What was said of a change when it was opened, and whether risk control would have let it through."""
 
     chance: AcceptanceChance
@@ -105,7 +105,7 @@ class ChanceMemory:
     def __init__(self, rules: TrustRules, target: float | None = None) -> None:
         self.chances = Chances(rules)
         self.risk = Risk(rules, target)
-        self._open: dict[str, _Bet] = {}
+        self._open: dict[str, _Forecast] = {}
         self._landed: dict[str, _MergedChange] = {}
 
     def open(self, past: PastDecision, now_ns: int) -> AcceptanceChance:
@@ -113,7 +113,7 @@ class ChanceMemory:
         case = past.case
         assert case is not None, "only a change is opened"
         chance = self.chances.predict(replace(case, opened_ns=now_ns))
-        self._open[_name(past)] = _Bet(chance, self.risk.passes(chance.low, now_ns))
+        self._open[_name(past)] = _Forecast(chance, self.risk.passes(chance.low, now_ns))
         return chance
 
     def decide(self, past: PastDecision) -> None:

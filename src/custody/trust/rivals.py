@@ -9,7 +9,7 @@ from typing import Protocol
 
 from custody.trust.chance import AcceptanceChance, Chances, is_good
 from custody.trust.levels import LevelCase
-from custody.trust.model import DecisionType, Stakes, TrustTier
+from custody.trust.model import ChangeStakes, DecisionType, TrustTier
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY, complexity_of, decay_score, move_score, step_of, weight_of
 from custody.trust.tiers import lines_max, tier_of
@@ -100,7 +100,7 @@ class DocumentScore:
         if not self._stakes:
             return self._rules.ema_alpha
         complexity = None if case.lines is None else complexity_of(case.lines, self._rules)
-        weight = weight_of(Stakes(complexity, case.lines), self._rules, rising=rising)
+        weight = weight_of(ChangeStakes(complexity, case.lines), self._rules, rising=rising)
         return step_of(weight, self._rules, rising=rising)
 
     def _score(self, case: LevelCase, now_ns: int) -> float:

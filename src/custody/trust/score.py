@@ -5,7 +5,7 @@ Stakes scale the step that a decision takes, never the value that it moves to.
 
 import math
 
-from custody.trust.model import ChangeComplexity, Stakes, TrustStanding
+from custody.trust.model import ChangeComplexity, ChangeStakes, TrustStanding
 from custody.trust.rules import TrustRules
 
 NS_PER_DAY = 86_400 * 1_000_000_000
@@ -34,10 +34,10 @@ def size_factor(lines: int | None, rules: TrustRules, *, rising: bool) -> float:
     return min(max(factor, rules.size_factor_min), rules.size_factor_max)
 
 
-def review_factor(stakes: Stakes, rules: TrustRules) -> float:
+def review_factor(stakes: ChangeStakes, rules: TrustRules) -> float:
     """What the time of the review multiplies the stakes by: a little more for a quick one that can have been one.
 
-    >>> review_factor(Stakes(lines=50, review_ms=60_000), TrustRules())
+    >>> review_factor(ChangeStakes(lines=50, review_ms=60_000), TrustRules())
     1.05
     """
     if stakes.lines is None or stakes.review_ms is None or stakes.review_ms <= 0 or is_rubber_stamp(stakes, rules):
@@ -45,10 +45,10 @@ def review_factor(stakes: Stakes, rules: TrustRules) -> float:
     return float(1.0 + rules.review_bonus_max * 2.0 ** (-stakes.review_ms / rules.review_half_life_ms))
 
 
-def is_rubber_stamp(stakes: Stakes, rules: TrustRules) -> bool:
+def is_rubber_stamp(stakes: ChangeStakes, rules: TrustRules) -> bool:
     """Whether nobody can have read so many lines in that time.
 
-    >>> is_rubber_stamp(Stakes(lines=400, review_ms=1000), TrustRules())
+    >>> is_rubber_stamp(ChangeStakes(lines=400, review_ms=1000), TrustRules())
     True
     """
     if stakes.lines is None or stakes.review_ms is None or stakes.review_ms <= 0:
@@ -56,10 +56,10 @@ def is_rubber_stamp(stakes: Stakes, rules: TrustRules) -> bool:
     return stakes.lines * _MS_PER_MINUTE / stakes.review_ms > rules.review_lines_per_minute_max
 
 
-def weight_of(stakes: Stakes, rules: TrustRules, *, rising: bool) -> float:
+def weight_of(stakes: ChangeStakes, rules: TrustRules, *, rising: bool) -> float:
     """How much is at stake; 1 gives the document's plain formula.
 
-    >>> weight_of(Stakes(ChangeComplexity.MODERATE, 50, 60_000), TrustRules(), rising=True)
+    >>> weight_of(ChangeStakes(ChangeComplexity.MODERATE, 50, 60_000), TrustRules(), rising=True)
     3.1500000000000004
     """
     complexity = rules.complexity_weights[(stakes.complexity or ChangeComplexity.TRIVIAL).word]

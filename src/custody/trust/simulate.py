@@ -13,7 +13,7 @@ from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, budg
 from custody.trust.chance import is_good
 from custody.trust.engine import make_empty_fold, trust_at
 from custody.trust.fold import Fold
-from custody.trust.model import Approval, ChangeAuthor, DecisionEntry, DecisionType, Never
+from custody.trust.model import Approval, ChangeAuthor, DecisionEntry, DecisionType, ReviewRequirement
 from custody.trust.past_decisions import ChanceMemory, DecisionSource, PastDecision, happenings, moments_of
 from custody.trust.rules import TrustRules
 
@@ -223,4 +223,4 @@ def _reasons(approval: Approval, entry: DecisionEntry) -> tuple[str, ...]:
     codes = tuple(dict.fromkeys(approval.codes))
     if entry.stakes.lines is not None:
         return codes
-    return NO_SIZE, *(code for code in codes if code != Never.AUDIT.value)
+    return NO_SIZE, *(code for code in codes if code != ReviewRequirement.AUDIT.value)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from custody.trust.model import Approval, Never, ReviewReason, Trust, TrustTier
+from custody.trust.model import Approval, ReviewReason, ReviewRequirement, Trust, TrustTier
 from custody.trust.rules import TrustRules
 from custody.trust.score import samples_of
 
@@ -27,18 +27,20 @@ def against_record(trust: Trust, rules: TrustRules) -> Iterator[ReviewReason]:
     """What an agent's record has against any change of its own."""
     samples = samples_of(trust.standing, rules)
     if trust.tier is TrustTier.UNTRUSTED:
-        yield ReviewReason(Never.UNTRUSTED, "the agent is UNTRUSTED")
+        yield ReviewReason(ReviewRequirement.UNTRUSTED, "the agent is UNTRUSTED")
     if samples < rules.approve_samples_min:
         inherited = f", {trust.standing.inherited} of them about another model" if trust.standing.inherited else ""
         counted = f"the agent has {trust.standing.samples} decision(s){inherited}"
-        yield ReviewReason(Never.SAMPLES, f"{counted}, fewer than {rules.approve_samples_min}")
+        yield ReviewReason(ReviewRequirement.SAMPLES, f"{counted}, fewer than {rules.approve_samples_min}")
     # Waiting must not be a way out of a bad record: neutral is more than what the agent has earned.
     if tier_of(trust.earned, rules).standing < trust.tier.standing:
-        yield ReviewReason(Never.IDLE, f"the agent reached {trust.tier.name} only by being idle")
+        yield ReviewReason(ReviewRequirement.IDLE, f"the agent reached {trust.tier.name} only by being idle")
 
 
 def against_size(trust: Trust, lines: int, rules: TrustRules) -> Iterator[ReviewReason]:
     """Whether a change is larger than the agent's tier may land."""
     most = lines_max(trust.tier, rules)
     if lines > most:
-        yield ReviewReason(Never.SIZE, f"the change has {lines} line(s), more than the {most} of {trust.tier.name}")
+        yield ReviewReason(
+            ReviewRequirement.SIZE, f"the change has {lines} line(s), more than the {most} of {trust.tier.name}"
+        )

@@ -29,15 +29,15 @@ class UndoShare(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class UndoMeasure:
     """Of ``changed`` lines of a commit ``left`` were still as it had left them, and ``taken`` of these were undone."""
 
     changed: int = 0
     left: int = 0
     taken: int = 0
 
-    def __add__(self, other: "Undone") -> "Undone":
-        return Undone(self.changed + other.changed, self.left + other.left, self.taken + other.taken)
+    def __add__(self, other: "UndoMeasure") -> "UndoMeasure":
+        return UndoMeasure(self.changed + other.changed, self.left + other.left, self.taken + other.taken)
 
     @property
     def share(self) -> float:
@@ -52,7 +52,7 @@ class Undone:
         return UndoShare.WHOLE if enough else UndoShare.PARTIAL
 
 
-UNDONE_NOTHING = Undone()
+UNDONE_NOTHING = UndoMeasure()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +65,20 @@ class States:
     now: LineCounts
 
 
-def undone_lines(states: States) -> Undone:
+def undone_lines(states: States) -> UndoMeasure:
     """What of the lines that the earlier commit added or removed the later one took back.
 
     >>> undone_lines(States({b"a": 1}, {b"a": 1, b"b": 2}, {b"a": 1, b"b": 2}, {b"a": 1}))
-    Undone(changed=2, left=2, taken=2)
+    UndoMeasure(changed=2, left=2, taken=2)
     """
     return sum((_undone(line, states) for line in _telling(states.old, states.new)), UNDONE_NOTHING)
 
 
-def undone_whole(states: tuple[object, object, object, object]) -> Undone:
+def undone_whole(states: tuple[object, object, object, object]) -> UndoMeasure:
     """The same for what is compared as a whole: a binary file, a link, a mode."""
     old, new, then, now = states
     left = int(then == new)
-    return Undone(1, left, int(bool(left) and now == old))
+    return UndoMeasure(1, left, int(bool(left) and now == old))
 
 
 def has_word(line: bytes) -> bool:
@@ -97,7 +97,7 @@ def _telling(old: LineCounts, new: LineCounts) -> Iterable[bytes]:
     return [line for line in changed if has_word(line)] or changed
 
 
-def _undone(line: bytes, states: States) -> Undone:
+def _undone(line: bytes, states: States) -> UndoMeasure:
     old, new, then, now = (state.get(line, 0) for state in (states.old, states.new, states.then, states.now))
     added = new > old
     changed = abs(new - old)
@@ -105,4 +105,4 @@ def _undone(line: bytes, states: States) -> Undone:
     lost = max(0, new - then) if added else max(0, then - new)
     left = max(0, changed - lost)
     back = max(0, then - now) if added else max(0, now - then)
-    return Undone(changed, left, min(left, back))
+    return UndoMeasure(changed, left, min(left, back))

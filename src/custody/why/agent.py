@@ -10,7 +10,7 @@ from custody.store import Store
 from custody.trust.app.decisions import agents_in, make_trust_query, read_settled_decisions
 from custody.trust.app.show import trust_line
 from custody.trust.app.standing import read_standing
-from custody.why.report import ChangeLink, LikeChange, StandingLink
+from custody.why.report import ChangeLink, SimilarChangeReport, StandingLink
 from custody.workspace.workspace import Workspace
 
 LIKES_MAX = 5
@@ -51,8 +51,8 @@ def _read(body: str) -> DupesEvidence | None:
         return None  # of another version: 'custody dupes check' finds it again
 
 
-def _like(id_: str, evidence: DupesEvidence) -> LikeChange:
-    return LikeChange(
+def _like(id_: str, evidence: DupesEvidence) -> SimilarChangeReport:
+    return SimilarChangeReport(
         head=evidence.other.head,
         title=evidence.other.title,
         says=evidence.says,

@@ -102,7 +102,7 @@ class StandingLink(ChainLink, frozen=True, kw_only=True, tag="standing"):
     at: str
 
 
-class LikeChange(msgspec.Struct, frozen=True, kw_only=True):
+class SimilarChangeReport(msgspec.Struct, frozen=True, kw_only=True):
     """A change that was found to be like the line's; ``evidence`` names what 'custody dupes show' shows."""
 
     head: str
@@ -118,7 +118,7 @@ class ChangeLink(ChainLink, frozen=True, kw_only=True, tag="change"):
 
     head: str
     title: str | None
-    likes: list[LikeChange] | None
+    likes: list[SimilarChangeReport] | None
 
 
 class EndLink(ChainLink, frozen=True, kw_only=True, tag="end"):

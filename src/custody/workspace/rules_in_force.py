@@ -5,7 +5,16 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from custody.config import FILE_BYTES_MAX, Effective, RuleFileReader, RuleSource, Setting, load, nearest, rule_files
+from custody.config import (
+    FILE_BYTES_MAX,
+    EffectiveRules,
+    RuleFileReader,
+    RuleSource,
+    Setting,
+    load,
+    nearest,
+    rule_files,
+)
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -34,10 +43,10 @@ def rules(workspace: Workspace, table: str | None = None) -> RulesReport:
 
 def load_rules(
     workspace: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None
-) -> tuple[Effective, tuple[RuleSource, ...]]:
+) -> tuple[EffectiveRules, tuple[RuleSource, ...]]:
     """Return the rules in force, perhaps with a policy; a team database outside a repository has no rule files."""
 
-    def read() -> tuple[Effective, tuple[RuleSource, ...]]:
+    def read() -> tuple[EffectiveRules, tuple[RuleSource, ...]]:
         return read_rules(
             _no_files if workspace.home is None else _work_tree(workspace.repository), environment, policy
         )
@@ -47,7 +56,7 @@ def load_rules(
 
 def loaded_at(
     repository: Repository, commit: CommitSha, environment: Mapping[str, str] = os.environ
-) -> tuple[Effective, tuple[RuleSource, ...]]:
+) -> tuple[EffectiveRules, tuple[RuleSource, ...]]:
     """The rules as the files of a commit set them, for a user with this environment."""
     with repository.objects(FILE_BYTES_MAX) as objects:
         return read_rules(_commit(repository, objects, commit), environment)
@@ -55,7 +64,7 @@ def loaded_at(
 
 def read_rules(
     read: RuleFileReader, environment: Mapping[str, str], policy: str | None = None
-) -> tuple[Effective, tuple[RuleSource, ...]]:
+) -> tuple[EffectiveRules, tuple[RuleSource, ...]]:
     """The rules in force where ``read`` gives the files of a repository, for a user with this environment."""
     return load(rule_tables(), read, environment, policy)
 

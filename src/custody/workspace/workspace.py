@@ -19,8 +19,8 @@ from custody.store import (
     Heads,
     SqliteDb,
     Store,
+    StoreEnvironment,
     StoreUnwritable,
-    Surroundings,
     open_postgres,
     open_sqlite,
     open_sqlite_to_read,
@@ -135,7 +135,7 @@ class Workspace:
 
     def scratch(self) -> Store:
         """An empty store that can be written and vanishes when closed; no head file speaks of it."""
-        return Store(overlay(None), VIEWS, Surroundings(self.now_ns, self.token, None))
+        return Store(overlay(None), VIEWS, StoreEnvironment(self.now_ns, self.token, None))
 
     def private_copy(self, store: Store) -> Store | None:
         """A copy of ``store`` that can be written and vanishes when closed; None of a team database."""
@@ -243,7 +243,7 @@ class Workspace:
     def _store(self, db: Db) -> Store:
         folder = self.folder_of_project
         heads = None if folder is None else Heads(folder / db.place)
-        return Store(db, VIEWS, Surroundings(self.now_ns, self.token, heads))
+        return Store(db, VIEWS, StoreEnvironment(self.now_ns, self.token, heads))
 
 
 def has_repository(workspace: Workspace) -> bool:

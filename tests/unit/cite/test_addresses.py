@@ -17,7 +17,7 @@ from custody.cite.addresses import (
     literal_of,
     why_not_public,
 )
-from custody.cite.targets import REDACTED, RequestTarget, Unfit, redirected, target_of
+from custody.cite.targets import REDACTED, RequestTarget, UnfitUrl, redirected, target_of
 
 PUBLIC_V4 = ("1.1.1.1", "8.8.8.8", "93.184.215.14", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0")
 PUBLIC_V6 = ("2606:4700:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001:81b::200e", "2620:0:860:ed1a::1")
@@ -151,7 +151,7 @@ LOOPBACK = [
 @pytest.mark.parametrize("url", LOOPBACK)
 def test_no_spelling_of_this_machine_is_asked(url: str) -> None:
     target = target_of(url, PUBLIC_ONLY)
-    assert isinstance(target, Unfit) or target.host == "example.org", target
+    assert isinstance(target, UnfitUrl) or target.host == "example.org", target
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_no_spelling_of_this_machine_is_asked(url: str) -> None:
     ],
 )
 def test_why_an_address_is_not_asked(url: str, why: str) -> None:
-    assert target_of(url, PUBLIC_ONLY) == Unfit(why)
+    assert target_of(url, PUBLIC_ONLY) == UnfitUrl(why)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
-from custody.cite.support import Support, Unknown, support, unsupported
+from custody.cite.support import Support, UnknownSupport, support, unsupported
 
 RULES = CiteRules()
 TEXT = "In 2024 the price of chub mackerel rose by 12% in Pacific markets, as catches declined. " * 3
@@ -37,7 +37,7 @@ def test_words_have_to_stand_together() -> None:
 
 @pytest.mark.parametrize(("statement", "text"), [("Prices rose.", None), ("Prices rose.", ""), ("?!", TEXT)])
 def test_where_nothing_is_known_nothing_is_said(statement: str, text: str | None) -> None:
-    assert isinstance(support(statement, text, RULES), Unknown)
+    assert isinstance(support(statement, text, RULES), UnknownSupport)
 
 
 def test_a_judge_is_asked_only_where_words_do_not_say_it() -> None:

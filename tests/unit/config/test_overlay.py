@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.config import Effective
+from custody.config import EffectiveRules
 from custody.core.errors import InputError
 from custody.core.wire.rules_digest import rules_digest
 from custody.trust.rules import TrustRules
@@ -27,7 +27,7 @@ DOCUMENTS = {
 SHARES = st.integers(1, 99).map(lambda n: n / 100)
 
 
-def effective(files: Mapping[str, str], users: str | None = None, **variables: str) -> Effective:
+def effective(files: Mapping[str, str], users: str | None = None, **variables: str) -> EffectiveRules:
     with tempfile.TemporaryDirectory() as home:
         return read_rules(reader(files), home_with(Path(home), users) | variables)[0]
 

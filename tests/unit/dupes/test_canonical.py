@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.dupes.canonical import (
-    Canonical,
+    CanonicalChange,
+    CanonicalEvidence,
     Checks,
     ExclusiveScope,
-    KeepEvidence,
     NoCanonical,
     RejectedCandidate,
     canonical_of,
@@ -23,14 +23,14 @@ from custody.dupes.facts.model import Channel
 from tests.unit.dupes.changes import a_described, a_piece
 
 
-def a_standing(change: int = 1, **known: object) -> KeepEvidence:
+def a_standing(change: int = 1, **known: object) -> CanonicalEvidence:
     usual: dict[str, object] = {"opened_ns": 1_000, "scope": ExclusiveScope(0, 0), "has_tests": True}
-    return KeepEvidence(change=change, **(usual | known))  # type: ignore[arg-type]
+    return CanonicalEvidence(change=change, **(usual | known))  # type: ignore[arg-type]
 
 
-def kept(*cluster: KeepEvidence) -> tuple[int, str]:
+def kept(*cluster: CanonicalEvidence) -> tuple[int, str]:
     found = canonical_of(cluster)
-    assert isinstance(found, Canonical)
+    assert isinstance(found, CanonicalChange)
     return found.change, found.decided_by
 
 
@@ -64,14 +64,14 @@ def test_failed_checks_and_conflicts_are_not_viable() -> None:
         (RejectedCandidate(1, "its checks failed"), RejectedCandidate(2, "it conflicts with its base")),
     )
     found = canonical_of([failed, a_standing(3)])
-    assert isinstance(found, Canonical)
+    assert isinstance(found, CanonicalChange)
     assert (found.change, found.decided_by) == (3, "no other can be merged as it is")
     assert found.refused == (RejectedCandidate(1, "its checks failed"),)
 
 
 def test_nothing_known_is_viable_and_says_so() -> None:
     found = canonical_of([a_standing(scope=ExclusiveScope(2, 30), has_tests=False)])
-    assert isinstance(found, Canonical)
+    assert isinstance(found, CanonicalChange)
     assert found.reasons == (
         "nobody knows how its checks came out",
         "nobody knows whether it was approved",
@@ -84,7 +84,7 @@ def test_nothing_known_is_viable_and_says_so() -> None:
 
 def test_reasons_say_what_is_known() -> None:
     found = canonical_of([a_standing(checks=Checks.PASSED, approvals=1, conflicts=False)])
-    assert isinstance(found, Canonical)
+    assert isinstance(found, CanonicalChange)
     assert found.reasons == (
         "its checks passed",
         "it has 1 approval",
@@ -111,7 +111,7 @@ def test_scope_is_what_no_other_of_the_cluster_touches() -> None:
 
 STANDINGS = st.lists(
     st.builds(
-        KeepEvidence,
+        CanonicalEvidence,
         change=st.integers(1, 99),
         opened_ns=st.integers(0, 3),
         checks=st.sampled_from(Checks),
@@ -126,24 +126,24 @@ STANDINGS = st.lists(
 
 
 @given(STANDINGS, st.randoms())
-def test_the_order_of_changes_does_not_matter(cluster: list[KeepEvidence], chance: random.Random) -> None:
+def test_the_order_of_changes_does_not_matter(cluster: list[CanonicalEvidence], chance: random.Random) -> None:
     assert canonical_of(chance.sample(cluster, len(cluster))) == canonical_of(cluster)
 
 
 @given(STANDINGS)
-def test_only_viable_changes_are_kept(cluster: list[KeepEvidence]) -> None:
+def test_only_viable_changes_are_kept(cluster: list[CanonicalEvidence]) -> None:
     found = canonical_of(cluster)
     by_id = {standing.change: standing for standing in cluster}
     assert {refused.change for refused in found.refused} == {
         change for change, standing in by_id.items() if why_not_viable(standing) is not None
     }
-    if isinstance(found, Canonical):
+    if isinstance(found, CanonicalChange):
         assert why_not_viable(by_id[found.change]) is None
     else:
         assert len(found.refused) == len(cluster)
 
 
-FORGETTING: list[Callable[[KeepEvidence], KeepEvidence]] = [
+FORGETTING: list[Callable[[CanonicalEvidence], CanonicalEvidence]] = [
     lambda one: replace(one, checks=Checks.UNKNOWN),
     lambda one: replace(one, approvals=None),
     lambda one: replace(one, conflicts=None),
@@ -152,12 +152,12 @@ FORGETTING: list[Callable[[KeepEvidence], KeepEvidence]] = [
 
 @given(STANDINGS, st.sampled_from(FORGETTING))
 def test_to_forget_what_is_known_of_others_never_costs_a_change_its_place(
-    cluster: list[KeepEvidence], forget: Callable[[KeepEvidence], KeepEvidence]
+    cluster: list[CanonicalEvidence], forget: Callable[[CanonicalEvidence], CanonicalEvidence]
 ) -> None:
     found = canonical_of(cluster)
-    if not isinstance(found, Canonical):
+    if not isinstance(found, CanonicalChange):
         return
     viable = [one for one in cluster if why_not_viable(one) is None]
     forgotten = [one if one.change == found.change else forget(one) for one in viable]
     after = canonical_of(forgotten)
-    assert isinstance(after, Canonical) and after.change == found.change
+    assert isinstance(after, CanonicalChange) and after.change == found.change

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from custody.dupes.facts.model import Channel
 from custody.dupes.identity import KINDS, exact_hashes
-from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, Likeness, LineRun, Shape
+from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, HashVariant, LineRun, Shape
 from custody.dupes.rules import DedupeRules
 from tests.unit.dupes.changes import a_described, a_piece
 
 RULES = DedupeRules()
-WHOLE = ExactKind(None, Likeness.PLAIN)
-PRODUCTION = ExactKind(Channel.PRODUCTION, Likeness.PLAIN)
+WHOLE = ExactKind(None, HashVariant.PLAIN)
+PRODUCTION = ExactKind(Channel.PRODUCTION, HashVariant.PLAIN)
 
 lines = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=12), max_size=5)
 pieces = st.builds(
@@ -54,7 +54,7 @@ def test_every_channel_has_a_hash_of_its_own() -> None:
     both, alone = hashed(code, test), hashed(code)
     assert both[PRODUCTION] == alone[PRODUCTION]
     assert both[WHOLE] != alone[WHOLE]
-    assert ExactKind(Channel.TESTS, Likeness.PLAIN) in both
+    assert ExactKind(Channel.TESTS, HashVariant.PLAIN) in both
     assert not any(kind.channel is Channel.DOCS for kind in both)
 
 
@@ -66,19 +66,19 @@ def test_white_space_at_the_end_and_the_line_end_say_nothing_unless_they_shall()
 
 
 def test_without_any_white_space_an_indent_says_nothing() -> None:
-    spaceless = ExactKind(None, Likeness.SPACELESS)
+    spaceless = ExactKind(None, HashVariant.SPACELESS)
     assert hashed(a_piece("a.py", ["  x = 1"]))[spaceless] == hashed(a_piece("a.py", ["x=1"]))[spaceless]
 
 
 def test_a_moved_change_is_found_without_its_paths() -> None:
-    free = ExactKind(None, Likeness.PATH_FREE)
+    free = ExactKind(None, HashVariant.PATH_FREE)
     assert hashed(a_piece("a.py", ["x = 1"]))[free] == hashed(a_piece("lib/b.py", ["x = 1"]))[free]
 
 
 def test_a_rename_alone_has_an_identity_but_none_without_paths() -> None:
     renamed = hashed(a_piece("b.py", old_path="a.py"))
     assert renamed[WHOLE] != hashed(a_piece("c.py", old_path="a.py"))[WHOLE]
-    assert ExactKind(None, Likeness.PATH_FREE) not in renamed
+    assert ExactKind(None, HashVariant.PATH_FREE) not in renamed
 
 
 def test_a_binary_file_is_known_by_its_objects_and_a_mode_by_its_change() -> None:
@@ -126,8 +126,8 @@ def test_what_takes_a_change_back_has_its_inverted_hash(some: list[ChangedPiece]
     change = a_described(*some)
     forth, back = exact_hashes(change, RULES), exact_hashes(backwards(change), RULES)
     for kind in KINDS:
-        if kind.likeness is Likeness.PLAIN:
-            inverted = ExactKind(kind.channel, Likeness.INVERTED)
+        if kind.likeness is HashVariant.PLAIN:
+            inverted = ExactKind(kind.channel, HashVariant.INVERTED)
             assert forth.get(inverted) == back.get(kind)
             assert back.get(inverted) == forth.get(kind)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import ExactKind, Likeness, Signature
+from custody.dupes.model import ExactKind, HashVariant, Signature
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import prod_score, score_pair
 from custody.dupes.similarity import DOCUMENTS, SIGNALS, similarities
@@ -73,14 +73,14 @@ def test_the_production_score_is_the_documents_weighted_sum() -> None:
     assert prod_score(MISSING | signals, RULES) == pytest.approx(0.35 * 0.5 + 0.25 * 0.4 + 0.2 * 0.3 + 0.1 * 0.3)
 
 
-@pytest.mark.parametrize("likeness", [Likeness.PLAIN, Likeness.SPACELESS])
-def test_the_same_production_diff_is_the_same_change(likeness: Likeness) -> None:
+@pytest.mark.parametrize("likeness", [HashVariant.PLAIN, HashVariant.SPACELESS])
+def test_the_same_production_diff_is_the_same_change(likeness: HashVariant) -> None:
     assert rated({}, ExactKind(Channel.PRODUCTION, likeness)) is Category.SAME_CHANGE
     assert rated({}, ExactKind(Channel.TESTS, likeness)) is Category.NOT_RELATED
 
 
 def test_without_production_the_whole_diff_decides() -> None:
-    plain = ExactKind(None, Likeness.PLAIN)
+    plain = ExactKind(None, HashVariant.PLAIN)
     assert score_pair(Signature(), Signature(), MISSING, RULES, (plain,)).category is Category.SAME_CHANGE
     assert score_pair(A, Signature(), MISSING, RULES, (plain,)).category is Category.NOT_RELATED
 
@@ -90,7 +90,7 @@ def test_machines_and_releases_do_not_match_each_other_unless_exactly() -> None:
     alike = MISSING | {"prod_minhash_sim": 0.9, "prod_files_sim": 1.0}
     assert score_pair(bot, bot, alike, RULES).category is Category.NOT_RELATED
     assert score_pair(bot, A, alike, RULES).category is Category.SAME_FEATURE
-    exact = (ExactKind(Channel.PRODUCTION, Likeness.PLAIN),)
+    exact = (ExactKind(Channel.PRODUCTION, HashVariant.PLAIN),)
     assert score_pair(bot, bot, alike, RULES, exact).category is Category.SAME_CHANGE
 
 

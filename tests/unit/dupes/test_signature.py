@@ -13,7 +13,7 @@ from custody.dupes.packing import pack_signature, unpack_signature
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import sketch_change
 from custody.dupes.similarity import similarities
-from custody.sketch.bottom_k import Bottom, bottom_of
+from custody.sketch.bottom_k import BottomSketch, bottom_of
 from tests.unit.dupes.changes import a_described, a_piece, some_code
 
 RULES = DedupeRules()
@@ -140,5 +140,5 @@ def test_similarity_is_symmetric_and_from_0_to_1(a: Signature, b: Signature) -> 
 
 
 def test_a_set_that_is_empty_on_a_side_says_nothing() -> None:
-    one = Signature(symbols=Bottom(1, (5,)))
+    one = Signature(symbols=BottomSketch(1, (5,)))
     assert similarities(one, Signature())["prod_symbols_sim"] is None

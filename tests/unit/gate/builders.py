@@ -16,7 +16,7 @@ from custody.gate.codes import ReasonCode, VerdictLevel
 from custody.gate.engine import judge
 from custody.gate.model import (
     AddedRange,
-    AddedTo,
+    FileAdditions,
     GateEvidence,
     GateVerdict,
     LineOwner,
@@ -26,7 +26,7 @@ from custody.gate.model import (
 )
 from custody.gate.rules import GateRules, LevelName
 from custody.ledger.gap import RecordingGap
-from custody.trust.model import Approval, ChangeAuthor, Never, ReviewReason
+from custody.trust.model import Approval, ChangeAuthor, ReviewReason, ReviewRequirement
 from custody.workspace.period import ChangePeriod
 
 HOUR_NS = 3_600 * 1_000_000_000
@@ -38,7 +38,12 @@ UNSEEN = MissingEvidence("nobody looked", "look")
 ROBOT, OTHER = ChangeAuthor("robot", "m-1", "ana"), ChangeAuthor("other")
 FINE = Approval()
 ALL_FINE = MappingProxyType({ROBOT: FINE})
-REFUSED = Approval((ReviewReason(Never.SAMPLES, "the agent is new"), ReviewReason(Never.SIZE, "the change is large")))
+REFUSED = Approval(
+    (
+        ReviewReason(ReviewRequirement.SAMPLES, "the agent is new"),
+        ReviewReason(ReviewRequirement.SIZE, "the change is large"),
+    )
+)
 
 
 def agents(
@@ -78,7 +83,7 @@ def a_change(
 ) -> GateEvidence:
     """A change that adds to one file for each answer."""
     files = [
-        AddedTo(f"file{place}.py", one if isinstance(one, MissingEvidence) else (one,))
+        FileAdditions(f"file{place}.py", one if isinstance(one, MissingEvidence) else (one,))
         for place, one in enumerate(found, 1)
     ]
     answered = tuple(TrustAnswer(author, approval) for author, approval in answers.items())

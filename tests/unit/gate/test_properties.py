@@ -14,19 +14,19 @@ from custody.dupes import Category, DuplicateVerdict
 from custody.gate.codes import ReasonCode, VerdictLevel
 from custody.gate.model import (
     AddedRange,
-    AddedTo,
-    Before,
+    CallsBeforeEdit,
     ChangeText,
+    FileAdditions,
     GateEvidence,
     LineOwner,
     MissingEvidence,
     RecordState,
+    SimilarChange,
     TrustAnswer,
-    Twin,
 )
 from custody.gate.rules import GateRules, LevelName
 from custody.ledger.gap import RecordingGap
-from custody.trust.model import Approval, Never, ReviewReason
+from custody.trust.model import Approval, ReviewReason, ReviewRequirement
 from tests.unit.gate.builders import HOUR_NS, NOON_NS, OTHER, PERIOD, ROBOT, UNSEEN, level, nobodys
 
 LEVELS: tuple[LevelName, ...] = ("approve", "review", "block")
@@ -86,7 +86,7 @@ some_stretches = st.builds(
 )
 some_against = st.builds(
     ReviewReason,
-    st.sampled_from([never for never in Never if never.value in {code.value for code in ReasonCode}]),
+    st.sampled_from([never for never in ReviewRequirement if never.value in {code.value for code in ReasonCode}]),
     st.just("because"),
 )
 some_answers = st.lists(
@@ -99,7 +99,7 @@ some_answers = st.lists(
     unique_by=lambda answer: answer.author,
 ).map(tuple)
 some_files = st.builds(
-    AddedTo,
+    FileAdditions,
     path=st.just("file.py"),
     found=st.lists(some_stretches, min_size=1, max_size=3).map(tuple)
     | st.lists(some_stretches, min_size=1, max_size=3).map(tuple)
@@ -118,7 +118,11 @@ some_recorded = st.builds(
     damage=st.just(()) | st.just(("broken",)),
 )
 some_twins = st.builds(
-    Twin, st.just("another change"), st.sampled_from(DuplicateVerdict), st.sampled_from(Category), st.just("because")
+    SimilarChange,
+    st.just("another change"),
+    st.sampled_from(DuplicateVerdict),
+    st.sampled_from(Category),
+    st.just("because"),
 ).map(lambda twin: (twin,))
 some_texts = st.builds(
     ChangeText,
@@ -126,7 +130,7 @@ some_texts = st.builds(
     st.just(UNSEEN) | st.lists(FINDINGS).map(tuple),
 )
 some_befores = st.builds(
-    Before, st.just("auth.py"), st.just("s1"), st.sampled_from((0.0, 0.01, 0.02, 0.5)), st.just(("Read",))
+    CallsBeforeEdit, st.just("auth.py"), st.just("s1"), st.sampled_from((0.0, 0.01, 0.02, 0.5)), st.just(("Read",))
 ).map(lambda before: (before,))
 some_changes = st.builds(
     GateEvidence,

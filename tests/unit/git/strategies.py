@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from custody.git.patch import Hunk, Sign
+from custody.git.patch import Hunk, HunkSide
 
 # Few distinct lines, so that versions share some of them and a diff has something to find.
 _TEXTS = st.sampled_from(
@@ -56,8 +56,8 @@ def applied(old: bytes, hunks: Sequence[Hunk]) -> bytes:
         start = hunk.old_first - 1 if hunk.old_count else hunk.old_first
         after += before[at:start]
         assert len(after) == (hunk.new_first - 1 if hunk.new_count else hunk.new_first)
-        gone = [text for sign, text in hunk.lines if sign is not Sign.ADDED]
+        gone = [text for sign, text in hunk.lines if sign is not HunkSide.ADDED]
         assert before[start : start + hunk.old_count] == gone
-        after += [text for sign, text in hunk.lines if sign is not Sign.REMOVED]
+        after += [text for sign, text in hunk.lines if sign is not HunkSide.REMOVED]
         at = start + hunk.old_count
     return b"".join(after + before[at:])

@@ -9,7 +9,7 @@ from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.git import BlameEntry, Person, Previous, Repository, ZonedTime, discover
+from custody.git import BlameEntry, Person, PreviousVersion, Repository, ZonedTime, discover
 from custody.git.blame_parser import parse_incremental, parse_porcelain
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 from tests.unit.git.strategies import contents, lines_of, odd_names, versions
@@ -48,7 +48,7 @@ def test_saved_incremental_output_is_read() -> None:
     assert not first.commit.boundary
     assert (first.lines, first.origin) == (Lines(3, 4), Lines(1, 2))
     assert first.path == RepoPath(b"new name")
-    assert first.previous == Previous(CommitSha(B), RepoPath(b"old\tname"))
+    assert first.previous == PreviousVersion(CommitSha(B), RepoPath(b"old\tname"))
     assert second.commit is first.commit
     assert (second.lines, second.origin, second.path, second.previous) == (
         *(Lines(1, 1), Lines(9, 9), RepoPath(b"other")),
@@ -108,7 +108,7 @@ def test_a_renamed_file_keeps_its_lines(renamed: tuple[Repository, list[CommitSh
     entries = {entry.commit.id: entry for entry in repository.blame(second, RepoPath(b"n\xc3\xa4w\n"))}
     assert (entries[first].path, entries[first].lines) == (RepoPath(b"old"), Lines(1, 20))
     assert entries[first].commit.boundary
-    assert entries[second].previous == Previous(first, RepoPath(b"old"))
+    assert entries[second].previous == PreviousVersion(first, RepoPath(b"old"))
     assert entries[second].commit.author.at == ZonedTime(NOON + 120, "+0000")
 
 

@@ -12,7 +12,7 @@ from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.git import ChangeKind, CommitDiff, Comparison, FileDiff, Hunk, HunkDetail, PatchLimits, Sign, discover
+from custody.git import ChangeKind, CommitDiff, Comparison, FileDiff, Hunk, HunkDetail, HunkSide, PatchLimits, discover
 from custody.git.patch import parse_patches
 from tests.builders.repo import FILE, LINK, PROGRAM, SUBMODULE, Built, Files, a_history, a_repository
 from tests.unit.git.strategies import applied, contents, odd_names, plain_names, texts, versions
@@ -251,4 +251,4 @@ def test_rubbish_is_a_git_error(bad: bytes) -> None:
 def test_a_hunk_knows_its_sides() -> None:
     hunk = Hunk(3, 0, 4, 1, ())
     assert (hunk.old_lines, hunk.new_lines) == (None, Lines(4, 4))
-    assert {sign.value for sign in Sign} == {b" ", b"-", b"+"}
+    assert {sign.value for sign in HunkSide} == {b" ", b"-", b"+"}

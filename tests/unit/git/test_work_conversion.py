@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from custody.core.errors import GitError
 from custody.git.attributes import Attributes, other_conversion, parse_attributes
-from custody.git.line_endings import Endings, as_committed, endings
+from custody.git.line_endings import LineEndings, as_committed, endings
 from custody.git.work_tree_settings import WorkSettings, parse_work_settings
 from tests.builders.repo import Built, a_history, a_repository
 from tests.unit.git.work_trees import files_of, head_tree, let_settle, put, same, tree_by_git, tree_of
@@ -135,10 +135,10 @@ def test_modes_that_do_not_count(work: Built, tmp_path: Path, key: str) -> None:
 
 
 def test_what_attributes_mean() -> None:
-    assert endings(Attributes(), guess=False) is Endings.KEPT
-    assert endings(Attributes(), guess=True) is Endings.GUESSED
-    assert endings(Attributes(text=b"unset", eol=b"crlf"), guess=True) is Endings.KEPT
-    assert as_committed(b"\r\r\n", Endings.TEXT, lambda: b"") == b"\r\n"
+    assert endings(Attributes(), guess=False) is LineEndings.KEPT
+    assert endings(Attributes(), guess=True) is LineEndings.GUESSED
+    assert endings(Attributes(text=b"unset", eol=b"crlf"), guess=True) is LineEndings.KEPT
+    assert as_committed(b"\r\r\n", LineEndings.TEXT, lambda: b"") == b"\r\n"
     assert other_conversion(Attributes(filter=b"lfs"), {b"lfs"})
     assert other_conversion(Attributes(filter=b"set"), {b"set"}) is None
     assert other_conversion(Attributes(encoding=b"utf-8"), ()) is None

@@ -8,7 +8,7 @@ import psycopg
 from litestar.testing import TestClient
 
 from custody.server.app.projects import init_database
-from custody.server.app.tenancy import KeptTenancy
+from custody.server.app.tenancy import StoredTenancy
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.app.tokens import TokenRequest, create_token, revoke_token
 from custody.server.assembly import create_app
@@ -53,7 +53,7 @@ def test_kept_tokens_open_their_project(fresh_postgres: str, tmp_path: Path) -> 
         create_token(workspace, TokenRequest("default", scopes, "1d", "t"))
         for scopes in ((TokenScope.WRITE,), (TokenScope.READ,))
     )
-    with closing(KeptTenancy(workspace)) as keeper:
+    with closing(StoredTenancy(workspace)) as keeper:
         with TestClient(create_app(Settings(keeper=keeper, now_ns=workspace.now_ns))) as client:
             assert client.post("/api/v1/traces", json=a_trace(), headers=bearer(writes.secret)).status_code == 201
             assert client.get("/api/v1/traces", headers=bearer(writes.secret)).status_code == 403

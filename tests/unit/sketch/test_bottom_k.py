@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.sketch import shingles
-from custody.sketch.bottom_k import EMPTY, Bottom, bottom_of, containment, jaccard, pack, unpack
+from custody.sketch.bottom_k import EMPTY, BottomSketch, bottom_of, containment, jaccard, pack, unpack
 
 K = 256
 HASHES = st.integers(0, 2**32 - 1)
@@ -18,7 +18,7 @@ SMALL = st.sets(st.integers(0, 40), max_size=30)
 @given(st.lists(HASHES), st.integers(1, 20))
 def test_a_sketch_holds_the_smallest_and_the_count(hashes: list[int], k: int) -> None:
     sketch = bottom_of(iter(hashes), k)
-    assert sketch == Bottom(len(set(hashes)), tuple(sorted(set(hashes))[:k]))
+    assert sketch == BottomSketch(len(set(hashes)), tuple(sorted(set(hashes))[:k]))
     assert sketch.is_whole == (len(set(hashes)) <= k)
 
 

@@ -8,12 +8,12 @@ from custody.core.ids import AgentName, RecordRef, Seq, StoreId
 from custody.trust.engine import trust_at
 from custody.trust.model import (
     ChangeComplexity,
+    ChangeStakes,
     DecisionEntry,
+    DecisionOverride,
     DecisionType,
     Entry,
-    Overridden,
     RecoveryEntry,
-    Stakes,
     Trust,
     TrustStanding,
     TrustTier,
@@ -25,7 +25,7 @@ DOCUMENT = TrustRules(profile="document")
 ROBOT = AgentName("robot")
 NOON = 1_769_860_800_000_000_000
 DAY = 86_400 * 1_000_000_000
-ONE = Stakes(ChangeComplexity.TRIVIAL, 50)
+ONE = ChangeStakes(ChangeComplexity.TRIVIAL, 50)
 """Stakes of exactly 1."""
 _PLACES = count(1)
 
@@ -38,7 +38,7 @@ def a_decision(
     decision: DecisionType = DecisionType.ACCEPTED,
     *,
     day: float = 0,
-    stakes: Stakes = ONE,
+    stakes: ChangeStakes = ONE,
     id: str | None = None,
     actor: str | None = "ana",
     reverts: str | None = None,
@@ -50,7 +50,9 @@ def a_decision(
     return DecisionEntry(name, _at(day), place, decision, stakes, actor, commit=commit, reverts=reverts, model=model)
 
 
-def a_landing(*, day: float = 0, stakes: Stakes = ONE, id: str | None = None, head: str | None = None) -> DecisionEntry:
+def a_landing(
+    *, day: float = 0, stakes: ChangeStakes = ONE, id: str | None = None, head: str | None = None
+) -> DecisionEntry:
     """A change that landed without review."""
     place = a_place()
     sha = head or f"{place.seq:040x}"
@@ -74,9 +76,9 @@ def an_override(
     day: float = 1,
     actor: str | None = "ben",
     reason: str | None = "it broke the build",
-) -> Overridden:
+) -> DecisionOverride:
     place = a_place()
-    return Overridden(f"o{place.seq}", _at(day), place, target.id, decision, actor, reason)
+    return DecisionOverride(f"o{place.seq}", _at(day), place, target.id, decision, actor, reason)
 
 
 def a_recovery(
@@ -104,7 +106,7 @@ def _at(day: float) -> int:
 
 
 stakes = st.builds(
-    Stakes,
+    ChangeStakes,
     st.none() | st.sampled_from(ChangeComplexity),
     st.none() | st.sampled_from((0, 1, 9, 10, 49, 50, 51, 500, 10_000)) | st.integers(0, 5_000),
     st.none() | st.sampled_from((0, 1, 1_000, 60_000)) | st.integers(-5, 10**7),

@@ -16,11 +16,11 @@ from custody.trust.engine import replay, trust_at
 from custody.trust.model import (
     ChangeAuthor,
     ChangeComplexity,
+    ChangeStakes,
     CurrentModel,
     DecisionEntry,
     DecisionType,
     Entry,
-    Stakes,
     Trust,
     TrustTier,
 )
@@ -30,8 +30,8 @@ from tests.unit.trust.builders import DAY, NOON, ROBOT, a_decision, a_landing, a
 
 ACCEPTED, MODIFIED, REJECTED = DecisionType
 RULES = TrustRules(audit_share=0.0)
-TINY = Stakes(ChangeComplexity.TRIVIAL, 1)
-LARGE = Stakes(ChangeComplexity.CRITICAL, 500)
+TINY = ChangeStakes(ChangeComplexity.TRIVIAL, 1)
+LARGE = ChangeStakes(ChangeComplexity.CRITICAL, 500)
 GOOD = [a_decision(day=day) for day in range(12)]
 HOUR = DAY // 24
 
@@ -89,7 +89,7 @@ class TestOnOff:
 
     @pytest.mark.parametrize("good", [2, 5, 8])
     def test_every_bad_turn_costs_more_than_the_good_ones_gave(self, good: int) -> None:
-        major = Stakes(ChangeComplexity.MAJOR, 200)
+        major = ChangeStakes(ChangeComplexity.MAJOR, 200)
         turns = [*[ACCEPTED] * good, REJECTED] * 10
         entries = [a_decision(kind, stakes=major, day=n / 10) for n, kind in enumerate(turns)]
         assert not may_land(a_case(trust(*entries), 1), RULES), "right after a bad turn nothing lands"
@@ -139,7 +139,7 @@ class TestSlicing:
             since_ns = budget_since_ns(NOON + round(day * DAY), RULES)
             used = sum(one.stakes.lines or 0 for one in landed if one.at_ns > since_ns)
             if may_land(a_case(known, lines, spent=BudgetUse(used, used, {"src": used}), day=day), RULES):
-                landed.append(a_landing(day=day, stakes=Stakes(None, lines)))
+                landed.append(a_landing(day=day, stakes=ChangeStakes(None, lines)))
         assert sum(one.stakes.lines or 0 for one in landed) <= lines_max(known.tier, RULES)
 
     def test_another_agent_of_the_same_operator_or_in_the_same_area_shares_the_budget(self) -> None:
@@ -163,8 +163,8 @@ class TestSelfApproval:
 
 class TestRubberStamps:
     def test_a_review_in_no_time_weighs_no_more_than_one_of_unknown_length(self) -> None:
-        stamped = [a_decision(stakes=Stakes(ChangeComplexity.MAJOR, 400, 1), day=day) for day in range(12)]
-        unknown = [a_decision(stakes=Stakes(ChangeComplexity.MAJOR, 400), day=day) for day in range(12)]
+        stamped = [a_decision(stakes=ChangeStakes(ChangeComplexity.MAJOR, 400, 1), day=day) for day in range(12)]
+        unknown = [a_decision(stakes=ChangeStakes(ChangeComplexity.MAJOR, 400), day=day) for day in range(12)]
         assert trust(*stamped).score == trust(*unknown).score
         assert all("rubber stamp" in step.notes[0] for step in replay(ROBOT, stamped, RULES).steps)
 

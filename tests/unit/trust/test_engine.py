@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.trust.engine import carry, make_empty_fold, order_of, replay, trust_at
-from custody.trust.model import ChangeComplexity, DecisionType, Entry, Stakes, TrustTier
+from custody.trust.model import ChangeComplexity, ChangeStakes, DecisionType, Entry, TrustTier
 from custody.trust.rules import TrustRules
 from custody.trust.tiers import approve
 from tests.unit.trust.builders import (
@@ -74,7 +74,7 @@ def test_an_override_without_somebody_else_and_a_reason_changes_nothing(actor: s
 
 
 def test_a_revert_is_a_rejection_of_its_own_beside_what_it_takes_back() -> None:
-    landed = a_decision(stakes=Stakes(ChangeComplexity.CRITICAL, 50))
+    landed = a_decision(stakes=ChangeStakes(ChangeComplexity.CRITICAL, 50))
     account = replay(ROBOT, [landed, a_decision(REJECTED, stakes=landed.stakes, reverts=landed.id)], CAUTIOUS)
     assert (account.standing.accepted, account.standing.rejected) == (1, 1)
     assert account.standing.score == pytest.approx(0.65 * 0.7**8)
@@ -109,12 +109,12 @@ def test_nobody_decides_about_themselves() -> None:
 
 
 def test_a_rubber_stamp_is_flagged() -> None:
-    (step,) = replay(ROBOT, [a_decision(stakes=Stakes(ChangeComplexity.MAJOR, 400, 1_000))], CAUTIOUS).steps
+    (step,) = replay(ROBOT, [a_decision(stakes=ChangeStakes(ChangeComplexity.MAJOR, 400, 1_000))], CAUTIOUS).steps
     assert step.notes == ("rubber stamp: nobody reads so fast",)
 
 
 def test_many_tiny_accepts_do_not_outlive_one_large_rejection() -> None:
-    tiny, large = Stakes(ChangeComplexity.TRIVIAL, 1), Stakes(ChangeComplexity.CRITICAL, 400)
+    tiny, large = ChangeStakes(ChangeComplexity.TRIVIAL, 1), ChangeStakes(ChangeComplexity.CRITICAL, 400)
     entries = [*(a_decision(stakes=tiny) for _ in range(60)), a_decision(REJECTED, stakes=large)]
     trust = trust_at(replay(ROBOT, entries, CAUTIOUS).standing, NOON, CAUTIOUS)
     assert trust.tier is TrustTier.UNTRUSTED

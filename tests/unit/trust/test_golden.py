@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from custody.trust.engine import replay, trust_at
-from custody.trust.model import ChangeComplexity, DecisionType, Stakes, TrustTier
+from custody.trust.model import ChangeComplexity, ChangeStakes, DecisionType, TrustTier
 from custody.trust.score import confidence_of, decay_score, lift_score, move_score, step_of, weight_of
 from custody.trust.tiers import approve, tier_of
 from tests.unit.trust.builders import (
@@ -37,7 +37,7 @@ def test_all_154_are_there() -> None:
 
 @cases("update")
 def test_a_decision_moves_the_score_by_its_stakes(case: Case) -> None:
-    stakes = Stakes(ChangeComplexity[case["complexity"]], case["lines"], case["review_ms"])
+    stakes = ChangeStakes(ChangeComplexity[case["complexity"]], case["lines"], case["review_ms"])
     value = DOCUMENT.decision_values[DecisionType[case["decision"]].value]
     weight = weight_of(stakes, DOCUMENT, rising=value > case["score"])
     step = step_of(weight, DOCUMENT, rising=value > case["score"])

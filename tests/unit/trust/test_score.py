@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.model import ChangeComplexity, Stakes
+from custody.trust.model import ChangeComplexity, ChangeStakes
 from custody.trust.rules import TrustRules
 from custody.trust.score import (
     complexity_of,
@@ -28,7 +28,7 @@ def test_stakes_of_1_take_the_documents_step() -> None:
 
 
 def test_a_larger_change_weighs_more() -> None:
-    small, large = (weight_of(Stakes(ChangeComplexity.MINOR, n), DOCUMENT, rising=True) for n in (5, 500))
+    small, large = (weight_of(ChangeStakes(ChangeComplexity.MINOR, n), DOCUMENT, rising=True) for n in (5, 500))
     assert small < large
 
 
@@ -38,34 +38,34 @@ def test_size_counts_within_bounds(lines: int, factor: float) -> None:
 
 
 def test_each_complexity_multiplies_by_the_documents_number() -> None:
-    weighed = [weight_of(Stakes(complexity, 50), DOCUMENT, rising=True) for complexity in ChangeComplexity]
+    weighed = [weight_of(ChangeStakes(complexity, 50), DOCUMENT, rising=True) for complexity in ChangeComplexity]
     assert weighed == [1, 2, 3, 5, 8]
 
 
 def test_a_faster_review_weighs_a_little_more() -> None:
-    quick, slow = (review_factor(Stakes(lines=10, review_ms=ms), DOCUMENT) for ms in (2_000, 600_000))
+    quick, slow = (review_factor(ChangeStakes(lines=10, review_ms=ms), DOCUMENT) for ms in (2_000, 600_000))
     assert 1 < slow < quick < 1.1
 
 
 @pytest.mark.parametrize("review_ms", [None, 0, -1])
 def test_a_review_of_no_known_time_adds_nothing(review_ms: int | None) -> None:
-    assert review_factor(Stakes(lines=10, review_ms=review_ms), DOCUMENT) == 1
+    assert review_factor(ChangeStakes(lines=10, review_ms=review_ms), DOCUMENT) == 1
 
 
 def test_a_rubber_stamp_begins_above_600_lines_a_minute_and_adds_nothing() -> None:
-    fair, stamped = Stakes(lines=600, review_ms=60_000), Stakes(lines=601, review_ms=60_000)
+    fair, stamped = ChangeStakes(lines=600, review_ms=60_000), ChangeStakes(lines=601, review_ms=60_000)
     assert not is_rubber_stamp(fair, DOCUMENT) and review_factor(fair, DOCUMENT) == 1.05
     assert is_rubber_stamp(stamped, DOCUMENT) and review_factor(stamped, DOCUMENT) == 1
 
 
 def test_an_unknown_size_never_makes_a_rise_larger() -> None:
-    known = [weight_of(Stakes(ChangeComplexity.TRIVIAL, lines), DOCUMENT, rising=True) for lines in (0, 1, 50)]
-    assert weight_of(Stakes(), DOCUMENT, rising=True) == min(known)
-    assert weight_of(Stakes(), DOCUMENT, rising=False) == 1
+    known = [weight_of(ChangeStakes(ChangeComplexity.TRIVIAL, lines), DOCUMENT, rising=True) for lines in (0, 1, 50)]
+    assert weight_of(ChangeStakes(), DOCUMENT, rising=True) == min(known)
+    assert weight_of(ChangeStakes(), DOCUMENT, rising=False) == 1
 
 
 def test_a_cautious_rise_is_never_a_leap_and_a_fall_is_never_held() -> None:
-    weight = weight_of(Stakes(ChangeComplexity.CRITICAL, 50), CAUTIOUS, rising=True)
+    weight = weight_of(ChangeStakes(ChangeComplexity.CRITICAL, 50), CAUTIOUS, rising=True)
     assert move_score(0.5, 1.0, step_of(weight, CAUTIOUS, rising=True)) == pytest.approx(0.65)
     assert step_of(weight, CAUTIOUS, rising=False) == step_of(weight, DOCUMENT, rising=False) > 0.9
     assert step_of(weight, DOCUMENT, rising=True) > 0.9
@@ -82,7 +82,7 @@ def test_a_change_is_as_complex_as_the_documents_tiers_call_its_size(lines: int,
 
 @given(scores, st.floats(0, 1), stakes, st.sampled_from((CAUTIOUS, DOCUMENT)))
 def test_a_step_goes_towards_the_value_and_never_beyond(
-    score: float, value: float, stakes: Stakes, rules: TrustRules
+    score: float, value: float, stakes: ChangeStakes, rules: TrustRules
 ) -> None:
     rising = value > score
     step = step_of(weight_of(stakes, rules, rising=rising), rules, rising=rising)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from custody.trust.engine import carry, follows, make_empty_fold, order_of, replay, standing_at, trust_at
 from custody.trust.model import (
     ChangeComplexity,
+    ChangeStakes,
     CurrentModel,
     DecisionEntry,
+    DecisionOverride,
     DecisionType,
     Entry,
-    Overridden,
-    Stakes,
     TrustStanding,
 )
 from custody.trust.rules import TrustRules
@@ -69,7 +69,7 @@ def test_it_settles_before_what_is_decided_later() -> None:
 
 
 def test_a_revert_is_a_rejection_at_full_stakes_and_nothing_settles() -> None:
-    landed = a_landing(stakes=Stakes(ChangeComplexity.CRITICAL, 50))
+    landed = a_landing(stakes=ChangeStakes(ChangeComplexity.CRITICAL, 50))
     taken_back = a_decision(REJECTED, day=13, stakes=landed.stakes, reverts=landed.id)
     found = standing(landed, taken_back, day=100)
     assert (found.accepted, found.rejected) == (0, 1)
@@ -137,7 +137,7 @@ class TestModels:
     @given(histories())
     def test_a_model_never_has_more_than_all_models_together(self, entries: list[Entry]) -> None:
         plain = [entry for entry in entries if not isinstance(entry, DecisionEntry) or entry.decision is not MODIFIED]
-        plain = [entry for entry in plain if not isinstance(entry, Overridden)]
+        plain = [entry for entry in plain if not isinstance(entry, DecisionOverride)]
         whole = replay(ROBOT, plain, CAUTIOUS).standing
         one = replay(ROBOT, plain, CAUTIOUS, running=CurrentModel("m-2")).standing
         assert one.score <= whole.score + 1e-12 and one.samples == whole.samples
@@ -177,7 +177,7 @@ def concern(before: list[Entry], after: list[Entry]) -> bool:
     ids = {entry.id for entry in after}
     heads = {name for entry in after if isinstance(entry, DecisionEntry) and entry.unreviewed for name in entry.names}
     for entry in before:
-        target = entry.target if isinstance(entry, Overridden) else getattr(entry, "reverts", None)
+        target = entry.target if isinstance(entry, DecisionOverride) else getattr(entry, "reverts", None)
         if entry.id in ids or target in ids or (isinstance(entry, DecisionEntry) and entry.names & heads):
             return True
     return False

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.trust.approval import TouchedPath
-from custody.trust.model import ChangeComplexity, DecisionEntry, DecisionType, Stakes
+from custody.trust.model import ChangeComplexity, ChangeStakes, DecisionEntry, DecisionType
 from custody.trust.past_decisions import PastDecision
 from custody.trust.rules import TrustRules
 from custody.trust.simulate import NO_SIZE, SimulatedChange, simulate
@@ -15,7 +15,7 @@ from tests.unit.trust.builders import DAY, NOON, a_decision
 ACCEPTED, MODIFIED, REJECTED = DecisionType
 RULES = TrustRules(audit_share=0.0)
 """Nothing is drawn for an audit, so that a test knows what lands."""
-SMALL = Stakes(ChangeComplexity.TRIVIAL, 5)
+SMALL = ChangeStakes(ChangeComplexity.TRIVIAL, 5)
 
 
 def a_past(

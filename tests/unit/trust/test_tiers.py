@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from custody.core.errors import RulesError
 from custody.trust.engine import newcomer, trust_at
-from custody.trust.model import Approval, Never, ReviewReason, TrustTier
+from custody.trust.model import Approval, ReviewReason, ReviewRequirement, TrustTier
 from custody.trust.rules import TrustRules
 from custody.trust.tiers import approve, lines_max, tier_of
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, a_standing, a_trust
@@ -54,7 +54,7 @@ def test_bounds_out_of_order_are_refused_with_both_values() -> None:
 
 
 def test_an_approval_is_usable_as_a_bool() -> None:
-    yes, no = Approval(), Approval((ReviewReason(Never.SIZE, "because"),))
+    yes, no = Approval(), Approval((ReviewReason(ReviewRequirement.SIZE, "because"),))
     assert yes and not no
     assert (yes == True, no == False, yes == no) == (True, True, False)  # noqa: E712 - what callers of the document write
     assert (f"{yes}", f"{no}", hash(yes)) == ("True", "False", hash(True))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.trust.rules import TrustRules
-from custody.trust.undo_check import States, Undone, UndoShare, lines_of, undone_lines, undone_whole
+from custody.trust.undo_check import States, UndoMeasure, UndoShare, lines_of, undone_lines, undone_whole
 
 RULES = TrustRules()
 FILES = st.lists(st.sampled_from([b"one", b"two", b"three", b"four", b"}"]), max_size=12)
@@ -45,25 +45,25 @@ def test_what_others_changed_in_between_counts_on_neither_side() -> None:
     old, new = lines_of(b"a\nb\n"), lines_of(b"a\nb\nc\nd\ne\nf\n")
     then, now = lines_of(b"a\nb\nc\nd\ne\nother\n"), lines_of(b"a\nb\nother\n")
     undone = undone_lines(States(old, new, then, now))
-    assert undone == Undone(4, 3, 3)
+    assert undone == UndoMeasure(4, 3, 3)
     assert undone.how_much(RULES) is UndoShare.WHOLE
 
 
 def test_lines_without_a_word_show_nothing() -> None:
     old, new = lines_of(b"a\n"), lines_of(b"a\nif b {\n}\n\n")
-    assert undone_lines(States(old, new, new, lines_of(b"a\nif b {\n"))) == Undone(1, 1, 0)
+    assert undone_lines(States(old, new, new, lines_of(b"a\nif b {\n"))) == UndoMeasure(1, 1, 0)
 
 
 def test_a_part_is_a_part_and_what_was_rewritten_is_gone() -> None:
-    assert Undone(10, 10, 7).how_much(RULES) is UndoShare.PARTIAL
-    assert Undone(10, 10, 8).how_much(RULES) is UndoShare.WHOLE
-    assert Undone(10, 4, 4).how_much(RULES) is UndoShare.PARTIAL
-    assert Undone(10, 5, 5).how_much(RULES) is UndoShare.WHOLE
-    assert Undone(10, 9, 0).how_much(RULES) is UndoShare.GONE
-    assert Undone().how_much(RULES) is UndoShare.GONE
+    assert UndoMeasure(10, 10, 7).how_much(RULES) is UndoShare.PARTIAL
+    assert UndoMeasure(10, 10, 8).how_much(RULES) is UndoShare.WHOLE
+    assert UndoMeasure(10, 4, 4).how_much(RULES) is UndoShare.PARTIAL
+    assert UndoMeasure(10, 5, 5).how_much(RULES) is UndoShare.WHOLE
+    assert UndoMeasure(10, 9, 0).how_much(RULES) is UndoShare.GONE
+    assert UndoMeasure().how_much(RULES) is UndoShare.GONE
 
 
 def test_what_has_no_lines_is_compared_whole() -> None:
-    assert undone_whole(("1", "2", "2", "1")) == Undone(1, 1, 1)
-    assert undone_whole(("1", "2", "2", "3")) == Undone(1, 1, 0)
-    assert undone_whole(("1", "2", "3", "1")) == Undone(1, 0, 0)
+    assert undone_whole(("1", "2", "2", "1")) == UndoMeasure(1, 1, 1)
+    assert undone_whole(("1", "2", "2", "3")) == UndoMeasure(1, 1, 0)
+    assert undone_whole(("1", "2", "3", "1")) == UndoMeasure(1, 0, 0)

@@ -21,7 +21,7 @@ SHARE_DIGITS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote:
+class AgentLines:
     """Lines of a commit's file that an agent wrote; ``captured`` by us, else somebody's claim."""
 
     commit: CommitSha
@@ -37,7 +37,7 @@ class Wrote:
     texts: tuple[str, ...]
 
 
-def commits_written(evidence: AttributionContext, *, captured: bool = False) -> Iterator[list[Wrote]]:
+def commits_written(evidence: AttributionContext, *, captured: bool = False) -> Iterator[list[AgentLines]]:
     """What agents wrote, commit by commit, of all that branches hold since the first thing that is known.
 
     With ``captured`` it may leave out what is only claimed.
@@ -67,7 +67,7 @@ def _open_since(evidence: AttributionContext) -> int | None:
     return min((at - before for at in known if at is not None), default=None)
 
 
-def _iterate_claims(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
+def _iterate_claims(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[AgentLines]]:
     """What is claimed of commits that are older than everything else that is known."""
     claimed = revisions_of_traces(evidence.store)
     for sha in (commit for commit in commits if commit in claimed):
@@ -77,7 +77,7 @@ def _iterate_claims(evidence: AttributionContext, commits: Sequence[CommitSha]) 
             yield written
 
 
-def _walked(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[Wrote]]:
+def _walked(evidence: AttributionContext, commits: Sequence[CommitSha]) -> Iterator[list[AgentLines]]:
     """What the lines that a commit brought answer."""
     answers = LineAttributor(evidence)
     # Which files a commit touched can be told without their contents, which a partial clone may not have.
@@ -100,7 +100,7 @@ def _ends(repository: Repository) -> list[CommitSha]:
 
 def _of_file(
     evidence: AttributionContext, answers: LineAttributor, commit: CommitSha, path: RepoPath
-) -> Iterator[Wrote]:
+) -> Iterator[AgentLines]:
     try:
         version = evidence.version(path, commit)
     except InputError:
@@ -116,8 +116,8 @@ def _of_file(
             yield _wrote(commit, path, version.texts, answer, answer.finding)
 
 
-def _claimed(commit: CommitSha, claim: CommitClaim) -> Wrote:
-    return Wrote(
+def _claimed(commit: CommitSha, claim: CommitClaim) -> AgentLines:
+    return AgentLines(
         commit=commit,
         path=claim.path,
         lines=claim.lines,
@@ -134,9 +134,9 @@ def _claimed(commit: CommitSha, claim: CommitClaim) -> Wrote:
 
 def _wrote(
     commit: CommitSha, path: RepoPath, texts: Sequence[str], answer: LineAnswer, finding: TraceAttribution
-) -> Wrote:
+) -> AgentLines:
     candidate, lines = finding.candidate, answer.lines
-    return Wrote(
+    return AgentLines(
         commit=commit,
         path=path,
         lines=lines,

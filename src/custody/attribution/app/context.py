@@ -13,7 +13,7 @@ from custody.attribution.lineage import TracedText
 from custody.attribution.origin_search import AddingCommit, CommitHunk, RemovedRun, VersionLine, spliced
 from custody.attribution.rules import AttributeRules, Profile
 from custody.attribution.text import lines_of, text_of
-from custody.config import Effective
+from custody.config import EffectiveRules
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, Digest
 from custody.core.paths import RepoPath
@@ -164,7 +164,7 @@ class AttributionContext:
 
 @contextmanager
 def open_attribution(
-    workspace: Workspace, profile: Profile | None = None, effective: Effective | None = None
+    workspace: Workspace, profile: Profile | None = None, effective: EffectiveRules | None = None
 ) -> Iterator[AttributionContext]:
     """Open everything that attribution needs, under the rules in force or others, perhaps with another profile."""
     rules = (effective or load_rules(workspace)[0]).of(AttributeRules)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 
-from custody.attribution.app.commit_authors import Wrote, commits_written
+from custody.attribution.app.commit_authors import AgentLines, commits_written
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.proposals import added_ranges
 from custody.attribution.queries.traces import sessions_with_files, traced_files
@@ -108,9 +108,9 @@ def _of_sessions(
 # --- what was captured here -------------------------------------------------------------------------------------------
 
 
-def _of_commit(written: Sequence[Wrote]) -> Iterator[TraceRecord]:
+def _of_commit(written: Sequence[AgentLines]) -> Iterator[TraceRecord]:
     """One record for each call that brought lines into a commit, with the lines as the commit has them."""
-    by_call: dict[LineClaim, list[Wrote]] = {}
+    by_call: dict[LineClaim, list[AgentLines]] = {}
     for wrote in written:
         who = LineClaim(wrote.agent, wrote.session, wrote.model, wrote.call, wrote.share)
         by_call.setdefault(who, []).append(wrote)

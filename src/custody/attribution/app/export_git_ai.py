@@ -7,7 +7,7 @@ already and was not all written by custody stays as it is, and its commit is nam
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from custody.attribution.app.commit_authors import Wrote, commits_written
+from custody.attribution.app.commit_authors import AgentLines, commits_written
 from custody.attribution.app.context import open_attribution
 from custody.capture.claims.git_ai import is_printable, parse_note, print_note
 from custody.capture.claims.git_ai_note import NoteAuthor
@@ -33,7 +33,7 @@ class _NoteBatch:
     lines: int = 0
     left_out: int = 0
 
-    def add(self, written: list[Wrote]) -> None:
+    def add(self, written: list[AgentLines]) -> None:
         """Make the note of one commit."""
         files: dict[str, dict[NoteAuthor, list[Lines]]] = {}
         for wrote in written:

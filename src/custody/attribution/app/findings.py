@@ -91,7 +91,7 @@ class LineAttributor:
                         view.conversation or (first.conversation if first else None),
                     )
                 if isinstance(view, FileEdit):
-                    wrote = _Wrote(view.agent, view.session, view.call, view.at_ns)
+                    wrote = _LineWriter(view.agent, view.session, view.call, view.at_ns)
                     return self._model(wrote, candidate.grade), None
         return None, None
 
@@ -209,7 +209,7 @@ class LineAttributor:
         return Story(
             trace=Trace(f"{told.agent}:{told.session}", told.agent, told.session),
             call=told.call,
-            model=self._model(_Wrote(told.agent, told.session, told.call, told.at_ns), grade),
+            model=self._model(_LineWriter(told.agent, told.session, told.call, told.at_ns), grade),
             grade=grade,
             at_ns=told.at_ns,
             revision=told.revision,
@@ -220,7 +220,7 @@ class LineAttributor:
         is_claim = told.kind in IMPORTED_KINDS or not self.is_intact(told.ref.store)
         return Grade.CLAIMED if is_claim else Grade.RECORDED
 
-    def _model(self, wrote: "_Wrote", grade: Grade) -> str | None:
+    def _model(self, wrote: "_LineWriter", grade: Grade) -> str | None:
         """The model that wrote: the call's own, or the session's latest before it."""
         told = [] if wrote.call is None else call_views(self._store, wrote.session, wrote.call)
         only = EVERYTHING if grade is Grade.CLAIMED or not self._strict else self._only
@@ -238,7 +238,7 @@ class LineAttributor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wrote:
+class _LineWriter:
     """Who wrote, by which call, when."""
 
     agent: AgentName

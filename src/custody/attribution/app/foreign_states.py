@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from custody.attribution.app.origin_names import origin_named
 from custody.attribution.lineage import UNKNOWN, LineOrigin
 from custody.attribution.moments import IMPORTED
-from custody.attribution.origin_search import LineMatch, Withheld
+from custody.attribution.origin_search import LineMatch, OwnerFindings
 from custody.attribution.packing import pack_origins
 from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
 from custody.attribution.queries.origins import OriginTables
@@ -71,7 +71,7 @@ class ForeignStates:
                 self._tables.forget(path)
         return again
 
-    def withheld(self, state: StateRow, commit: CommitSha | None) -> Withheld:
+    def withheld(self, state: StateRow, commit: CommitSha | None) -> OwnerFindings:
         """What stands for a state's text."""
         beside = self._read_context(state.ref.store, state.path)
         place = (int(state.ref.seq), state.n)
@@ -81,7 +81,7 @@ class ForeignStates:
             for at, share, name, part in lines
             if (origin := origin_named(name, part, self._state_at)) is not None
         )
-        return Withheld(beside.before.get(place, frozenset()), tuple(likes))
+        return OwnerFindings(beside.before.get(place, frozenset()), tuple(likes))
 
     def _is_behind(self, store: StoreId, done: dict[StoreId, str]) -> bool:
         """Whether a chain's origins changed, or some named records that were not here and may be now."""

@@ -28,7 +28,7 @@ from custody.git import Comparison, NoObject, Repository, Walk
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class PreviousOrigins:
     """What was told the last time: where history ended then, and of each file what was said."""
 
     ends: tuple[CommitSha, ...]
@@ -50,7 +50,7 @@ class _StateNames:
 
 
 def origin_files(
-    evidence: AttributionContext, store: StoreId, ends: Sequence[CommitSha], earlier: Earlier | None = None
+    evidence: AttributionContext, store: StoreId, ends: Sequence[CommitSha], earlier: PreviousOrigins | None = None
 ) -> dict[RepoPath, bytes]:
     """Every file of which a chain captured a state, as others are told of it.
 

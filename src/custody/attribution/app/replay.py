@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from custody.attribution.app.foreign_states import ForeignStates
 from custody.attribution.lineage import ENGINE_VERSION, NOTHING, UNKNOWN, CapturedStep, TracedText, replay_step
 from custody.attribution.moments import IMPORTED, FileSnapshot, apply_moment, merge_moments, moment_of, with_taken
-from custody.attribution.origin_search import Withheld
+from custody.attribution.origin_search import OwnerFindings
 from custody.attribution.packing import pack_origins, unpack_origins
 from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
 from custody.attribution.rules import AttributeRules
@@ -89,7 +89,7 @@ class Lineage:
         lines = [texts.get(key, f"\0{n}") for n, key in enumerate(state.keys)]
         return TracedText(lines, unpack_origins(state.origins))
 
-    def withheld(self, state: StateRow, commit: CommitSha | None) -> Withheld | None:
+    def withheld(self, state: StateRow, commit: CommitSha | None) -> OwnerFindings | None:
         """What stands for the text of a state that its store withheld; None where the text is here."""
         return self._adopted.withheld(state, commit) if state.ref.store in self._adopted.stores else None
 

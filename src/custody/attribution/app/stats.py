@@ -14,7 +14,7 @@ from custody.attribution.app.findings import LineAttributor
 from custody.attribution.model import TraceAttribution
 from custody.attribution.text import is_informative, keys_of
 from custody.attribution.wire.blame import Class
-from custody.attribution.wire.stats import LeftOut, LineShare, StatsPeriod, StatsReport
+from custody.attribution.wire.stats import LineShare, StatsPeriod, StatsReport, UncountedFile
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -80,7 +80,7 @@ class LineStatistics:
         }
         self.models: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.files = 0
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[UncountedFile] = []
         self.notes: dict[str, None] = {}
 
     def add(self, answer: LineAnswer, folder: str, day: str) -> None:
@@ -198,7 +198,7 @@ def _report(
 
 
 @dataclass(frozen=True, slots=True)
-class _Reach:
+class _CaptureReach:
     """The files that commits since the first capture changed, and those of which something may have been captured.
 
     A file that a commit brought while it took a captured one away may be that one under another name.
@@ -234,7 +234,7 @@ class _LineCounter:
                 # A file that changed since, of which nothing was captured: only git's own blame could say when.
                 self.counted.add_unknown(len(texts), folder, UNKNOWN if path in self._reach.changed else BEFORE)
         except InputError as error:
-            self.counted.left_out.append(LeftOut(path.display, error.message))
+            self.counted.left_out.append(UncountedFile(path.display, error.message))
             return
         self.counted.files += 1
 
@@ -290,11 +290,11 @@ def _files(repository: Repository, commit: CommitSha, root: RepoPath | None) -> 
     return found
 
 
-def _reach(evidence: AttributionContext, commit: CommitSha, root: RepoPath | None) -> _Reach:
+def _reach(evidence: AttributionContext, commit: CommitSha, root: RepoPath | None) -> _CaptureReach:
     """Which files any commit changed since the first capture, and which of them may have been captured."""
     since_ns = evidence.history.since_ns
     if since_ns is None:
-        return _Reach(frozenset(), frozenset())
+        return _CaptureReach(frozenset(), frozenset())
     # Of the whole repository also for one folder: a file may have come into it from another.
     captured = paths_in(evidence.store, CAPTURED)
     changed: set[RepoPath] = set()
@@ -302,7 +302,7 @@ def _reach(evidence: AttributionContext, commit: CommitSha, root: RepoPath | Non
         changed.update(file.path for file in files)
         if any(file.kind is ChangeKind.DELETED and file.path in captured for file in files):
             captured.update(file.path for file in files if file.kind is ChangeKind.ADDED)
-    return _Reach(frozenset(changed), frozenset(captured))
+    return _CaptureReach(frozenset(changed), frozenset(captured))
 
 
 def _changes(repository: Repository, commit: CommitSha, since_ns: int) -> list[tuple[FileChange, ...]]:

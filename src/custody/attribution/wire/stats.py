@@ -30,7 +30,7 @@ class StatsPeriod(LineShare, frozen=True, kw_only=True):
     models: dict[str, int]
 
 
-class LeftOut(msgspec.Struct, frozen=True):
+class UncountedFile(msgspec.Struct, frozen=True):
     """A tracked file that was not counted, and why."""
 
     path: str
@@ -60,6 +60,6 @@ class StatsReport(Report, frozen=True, kw_only=True, tag="stats"):
     folders: list[LineShare]
     months: list[LineShare]
     growth: list[StatsPeriod]
-    left_out: list[LeftOut]
+    left_out: list[UncountedFile]
     left_out_count: int
     notes: list[str]

@@ -9,7 +9,7 @@ from custody.cite.change_findings import find_new_findings, unregistered
 from custody.cite.codes import Finding
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject, CheckFinding
-from custody.config import Effective
+from custody.config import EffectiveRules
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import CommitSha
 from custody.git import FileDiff
@@ -19,7 +19,7 @@ from custody.workspace.workspace import Workspace
 class ChangeAudit:
     """Audit of a change's texts by the rules that are passed in."""
 
-    def __init__(self, workspace: Workspace, effective: Effective) -> None:
+    def __init__(self, workspace: Workspace, effective: EffectiveRules) -> None:
         self._workspace = workspace
         self._effective = effective
         self._rules = effective.of(CiteRules)

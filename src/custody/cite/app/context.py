@@ -6,7 +6,7 @@ same store gives the same context however often it is asked.
 
 from collections.abc import Sequence
 
-from custody.cite.app.registry_stores import InStore
+from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.report_file import read_report, rules_for
 from custody.cite.compression import digest_of
 from custody.cite.context import ContextRequest, build_context
@@ -82,7 +82,7 @@ def cite_text(workspace: Workspace, source_id: str) -> CiteTextReport:
             digest=None if found.text is None else digest_of(found.text),
         )
 
-    return InStore(workspace).look(look)
+    return RecordRegistryStore(workspace).look(look)
 
 
 def cite_near(
@@ -166,7 +166,7 @@ def _candidates(workspace: Workspace) -> tuple[str | None, list[ContextCandidate
             found.append(context_candidate)
         return _name(shelf), found
 
-    return InStore(workspace).look(look)
+    return RecordRegistryStore(workspace).look(look)
 
 
 def _name(shelf: Shelf) -> str | None:

@@ -4,7 +4,7 @@ import os
 import warnings
 from pathlib import Path
 
-from custody.cite.app.registry_stores import InFile, InMemory, InStore
+from custody.cite.app.registry_stores import FileRegistryStore, MemoryRegistryStore, RecordRegistryStore
 from custody.cite.app.report_file import rules_for
 from custody.cite.app.saved_report import SavedReport, save_report_object
 from custody.cite.app.source_context import AttentionAwareContextManager
@@ -137,7 +137,7 @@ class SourceRegistryWarning(UserWarning):
 
 def in_memory() -> SourceRegistry:
     """A registry that ends with the program."""
-    return SourceRegistry(InMemory())
+    return SourceRegistry(MemoryRegistryStore())
 
 
 def in_file(path: str | os.PathLike[str]) -> SourceRegistry:
@@ -146,12 +146,12 @@ def in_file(path: str | os.PathLike[str]) -> SourceRegistry:
     def warn(sentence: str) -> None:
         warnings.warn(sentence, SourceRegistryWarning, stacklevel=2)
 
-    return SourceRegistry(InFile(Path(os.path.abspath(path)), warn))
+    return SourceRegistry(FileRegistryStore(Path(os.path.abspath(path)), warn))
 
 
 def in_store(folder: str | os.PathLike[str] = ".", database: str | None = None) -> SourceRegistry:
     """The registry of the store of the repository around ``folder``, or of a team's database."""
-    return SourceRegistry(InStore(Workspace(Path(os.path.abspath(folder)), database)), who=user())
+    return SourceRegistry(RecordRegistryStore(Workspace(Path(os.path.abspath(folder)), database)), who=user())
 
 
 def cite_rules(folder: str | os.PathLike[str] = ".") -> CiteRules:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from custody.cite.addresses import PUBLIC_ONLY
-from custody.cite.app.registry_stores import InStore
+from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.report_file import read_report, rules_for
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import (
@@ -28,7 +28,7 @@ from custody.cite.registry_view import check_of, identity_of, source_of, sources
 from custody.cite.rules import CiteRules
 from custody.cite.shelf import Shelf
 from custody.cite.subject import AuditSubject
-from custody.cite.targets import RequestTarget, Unfit, target_of
+from custody.cite.targets import RequestTarget, UnfitUrl, target_of
 from custody.cite.wire.links import CiteLink, CiteLinksReport
 from custody.core.errors import InputError, WorldError
 from custody.core.wire.time import text_from
@@ -115,7 +115,7 @@ def cite_check_links(
     registry = (
         None
         if wanted.file is not None
-        else SourceRegistry(InStore(workspace), user(), workspace.now_ns, workspace.token)
+        else SourceRegistry(RecordRegistryStore(workspace), user(), workspace.now_ns, workspace.token)
     )
     about, chosen = _gathered(workspace, wanted, stdin, registry, run)
     if network:
@@ -212,7 +212,7 @@ def _remember(workspace: Workspace, registry: SourceRegistry, chosen: Sequence[_
         workspace.talk(f"{error.message}; what was found out is shown, and not remembered")
 
 
-def _choose_target(link: _SelectedLink, run: _LinkRun) -> RequestTarget | Unfit | SkippedLink:
+def _choose_target(link: _SelectedLink, run: _LinkRun) -> RequestTarget | UnfitUrl | SkippedLink:
     """What is asked for an address, or why it is not."""
     target = target_of(link.url, PUBLIC_ONLY)
     if isinstance(target, RequestTarget) and run.now_ns < run.held.get(target.host, 0):
@@ -242,12 +242,12 @@ def _shown(link: _SelectedLink, run: _LinkRun, *, network: bool) -> CiteLink:
 
 
 def _known_of(
-    link: _SelectedLink, found: LinkOutcome | Unfit | None, run: _LinkRun
+    link: _SelectedLink, found: LinkOutcome | UnfitUrl | None, run: _LinkRun
 ) -> tuple[LinkMemory | None, LinkVerdict | None, str]:
     """Memory and verdict as they are now, and what this run has to say; nothing where it did not come to it."""
     verdict = None if link.memory is None else verdict_of(link.memory, run.rules)
     match found:
-        case Unfit():
+        case UnfitUrl():
             return link.memory, LinkVerdict.BLOCKED, f"not asked: {found.why}"
         case LinkCheck():
             return *_after(link, found, verdict, run), found.why

@@ -14,7 +14,7 @@ from custody.attribution import Grade
 from custody.attribution.app.blame import class_of
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
-from custody.cite.app.registry_stores import InStore
+from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.report_file import STDIN
 from custody.cite.app.repository_content import holding_of
 from custody.cite.codes import CitationCode
@@ -63,7 +63,7 @@ _ISSUE = re.compile(r"https?://[^/\s]+/([^/\s]+/[^/\s]+)/(?:issues|pull)/(\d{1,9
 def open_report_evidence(workspace: Workspace, session: str | None = None) -> Iterator["ReportEvidence"]:
     """A look at reports through the records of this repository, or of one session; something must be recorded here."""
     # Sources that were read and have no number yet get one now, so that any session's readings can be asked for.
-    InStore(workspace).look(lambda _shelf: None)
+    RecordRegistryStore(workspace).look(lambda _shelf: None)
     with open_attribution(workspace, "lineage") as evidence:
         yield ReportEvidence(evidence, session)
         evidence.save()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from custody.cite.app.registry_stores import InStore
+from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.model import ResearchSource, SourceIdentity, UnknownSource, id_of, moment_from
 from custody.cite.registry import SAID_SO, entry_of, group, root
@@ -176,7 +176,7 @@ def cite_unmerge(workspace: Workspace, source_id: str, *, url: str | None, reaso
 
 
 def _registry(workspace: Workspace, who: str | None = None) -> SourceRegistry:
-    return SourceRegistry(InStore(workspace), who or user(), workspace.now_ns, workspace.token)
+    return SourceRegistry(RecordRegistryStore(workspace), who or user(), workspace.now_ns, workspace.token)
 
 
 def _now(registry: SourceRegistry, identity: SourceIdentity, *others: str) -> CiteMergeReport:

@@ -66,7 +66,7 @@ class _ProgramStore:
         return text
 
 
-class InMemory(_ProgramStore):
+class MemoryRegistryStore(_ProgramStore):
     """A registry that ends with the program; threads take turns."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class InMemory(_ProgramStore):
             return then(self._shelf)
 
 
-class InFile(_ProgramStore):
+class FileRegistryStore(_ProgramStore):
     """A registry in a file of its own; threads take turns here, processes by the file's lock."""
 
     def __init__(self, path: Path, warn: Callable[[str], None]) -> None:
@@ -104,7 +104,7 @@ class InFile(_ProgramStore):
             return then(self._file.change(decide))
 
 
-class InStore:
+class RecordRegistryStore:
     """The registry of a store: its events are records of the store's chain, numbers are given in one transaction."""
 
     def __init__(self, workspace: Workspace) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from custody.cite.app.registry_stores import InStore
+from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.report_file import STDIN, read_report, rules_for
 from custody.cite.app.saved_report import beside_of
 from custody.cite.app.source_registry import SourceRegistry
@@ -51,7 +51,7 @@ def cite_report(workspace: Workspace, name: str, stdin: bytes = b"") -> tuple[Ci
 
 def cite_contract(workspace: Workspace, ids: Sequence[str], *, context: bool = False) -> CiteContractReport:
     """The contract for all sources of the registry, or for these; or what those who gather are told of them."""
-    registry = SourceRegistry(InStore(workspace))
+    registry = SourceRegistry(RecordRegistryStore(workspace))
     if ids:
         found = [_require_source(registry, source_id) for source_id in dict.fromkeys(ids)]
         sources = list({source.source_id: source for source in found}.values())

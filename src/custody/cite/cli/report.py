@@ -84,9 +84,9 @@ def _laid_out(body: str, found: CiteReportReport) -> str:
     out, terminal = StringIO(), sys.stdout.isatty()
     console = Console(file=out, force_terminal=terminal, width=Console().width)
     # Both before and after: what is written as an entity is a control sign only once it is laid out.
-    console.print(_Neutral(Markdown(printable(body.expandtabs(4)), hyperlinks=False)))
+    console.print(_EscapedText(Markdown(printable(body.expandtabs(4)), hyperlinks=False)))
     console.print()
-    console.print(_Neutral(_table(found.sources)) if found.sources else "no source is listed")
+    console.print(_EscapedText(_table(found.sources)) if found.sources else "no source is listed")
     for line in _metrics(found):
         console.print(printable(line), markup=False, highlight=False)
     return out.getvalue() if terminal else "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
@@ -115,7 +115,7 @@ def _metrics(found: CiteReportReport) -> Iterator[str]:
         yield f"{finding.line}:{finding.column}: {finding.code} {finding.message}"
 
 
-class _Neutral:
+class _EscapedText:
     """What is laid out, with every sign that a terminal would obey shown as an escape."""
 
     def __init__(self, inner: "RenderableType") -> None:

@@ -165,13 +165,13 @@ class RegistryTables(DerivedTables):
         )
 
 
-class _Into(msgspec.Struct):
+class _MergeTarget(msgspec.Struct):
     """Of everything that stands under a number, into which it was merged."""
 
     into: int | None = None
 
 
-_INTO = msgspec.json.Decoder(_Into)
+_INTO = msgspec.json.Decoder(_MergeTarget)
 
 
 def _let_happen(shelf: "TableShelf", record: Record, payload: Json) -> None:

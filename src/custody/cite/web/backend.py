@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 import httpcore2
 
 from custody.cite.addresses import AddressPolicy, literal_of
-from custody.cite.web.errors import Forbidden, NoSuchName
+from custody.cite.web.errors import ForbiddenUrl, NoSuchName
 from custody.cite.web.resolver import Resolver
 
 Dial = Callable[[str, int, float | None], Awaitable[httpcore2.AsyncNetworkStream]]
@@ -31,7 +31,7 @@ async def dial_tcp(address: str, port: int, timeout: float | None) -> httpcore2.
     reached = stream.get_extra_info("server_addr")
     if reached is None or ipaddress.ip_address(str(reached[0])) != ipaddress.ip_address(address):
         await stream.aclose()
-        raise Forbidden(f"a connection to {address} reached {reached}")
+        raise ForbiddenUrl(f"a connection to {address} reached {reached}")
     return stream
 
 
@@ -54,10 +54,10 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
-        """A connection to a checked address of a host, or ``Forbidden`` before anything was connected to."""
+        """A connection to a checked address of a host, or ``ForbiddenUrl`` before anything was connected to."""
         refused = self._policy.against_port(port)
         if refused is not None:
-            raise Forbidden(f"'{host}' is asked at {refused}")
+            raise ForbiddenUrl(f"'{host}' is asked at {refused}")
         try:
             async with asyncio.timeout(timeout):
                 stream = await self._first(await self.addresses(host), port, timeout)
@@ -72,7 +72,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Never: a socket of this machine is no page."""
-        raise Forbidden("a socket of this machine is not asked")
+        raise ForbiddenUrl("a socket of this machine is not asked")
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -85,7 +85,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
             return self._checked(host, [literal])
         why = self._policy.against_name(host)
         if why is not None:
-            raise Forbidden(f"'{host}' is {why}")
+            raise ForbiddenUrl(f"'{host}' is {why}")
         async with self._looking.setdefault(host, asyncio.Lock()):
             return await self._looked_up(host)
 
@@ -108,7 +108,7 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         for address in addresses:
             why = self._policy.against_address(address)
             if why is not None:
-                raise Forbidden(f"'{host}' is at {address}, which is {why}")
+                raise ForbiddenUrl(f"'{host}' is at {address}, which is {why}")
         return addresses
 
     async def _first(self, addresses: list[str], port: int, timeout: float | None) -> httpcore2.AsyncNetworkStream:

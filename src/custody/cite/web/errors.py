@@ -3,7 +3,7 @@
 from custody.core.errors import WorldError
 
 
-class Forbidden(WorldError):
+class ForbiddenUrl(WorldError):
     """The address is one that we do not ask."""
 
 

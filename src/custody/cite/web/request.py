@@ -12,8 +12,8 @@ from custody.cite.breaker import BreakerOf, breaker_per_host
 from custody.cite.links import ASK_AGAIN, REDIRECTS, Hop, LinkAnswer, LinkCheck, LinkOutcome, SkippedLink, look_from
 from custody.cite.retry_after import retry_after_seconds
 from custody.cite.rules import CiteRules
-from custody.cite.targets import RequestTarget, Unfit, redirected, target_of
-from custody.cite.web.errors import Forbidden, NoSuchName
+from custody.cite.targets import RequestTarget, UnfitUrl, redirected, target_of
+from custody.cite.web.errors import ForbiddenUrl, NoSuchName
 
 RANGE = "bytes=0-0"
 SERVER_ERRORS = range(500, 600)
@@ -65,7 +65,7 @@ class LinkChecker:
     async def look(self, url: str) -> LinkOutcome:
         """What an address answers now. Addresses of one host take turns, and only so many are asked at once."""
         target = target_of(url, self.policy)
-        if isinstance(target, Unfit):
+        if isinstance(target, UnfitUrl):
             return LinkCheck(url=url, answer=LinkAnswer.REFUSED, why=f"not asked: {target.why}")
         async with self._hosts.setdefault(target.host, asyncio.Lock()), self._slots:
             return await self._within_time(url, target)
@@ -78,7 +78,7 @@ class LinkChecker:
             return SkippedLink(url, str(closed))
         except _RedirectEnd as end:
             return LinkCheck(url=url, answer=end.answer, why=end.why)
-        except Forbidden as error:
+        except ForbiddenUrl as error:
             return LinkCheck(url=url, answer=LinkAnswer.REFUSED, why=f"not asked: {error.message}")
         except NoSuchName as error:
             return LinkCheck(url=url, answer=LinkAnswer.ABSENT, why=error.message)
@@ -110,7 +110,7 @@ class LinkChecker:
         if url is None:
             raise _RedirectEnd(LinkAnswer.SILENT, f"status {reply.status} leads nowhere")
         following = target_of(url, self.policy)
-        if isinstance(following, Unfit):
+        if isinstance(following, UnfitUrl):
             raise _RedirectEnd(LinkAnswer.REFUSED, f"redirects to what is not asked: {following.why}")
         return following
 
@@ -167,7 +167,7 @@ class LinkChecker:
     async def _send(self, method: str, target: RequestTarget, headers: dict[str, str]) -> _Reply:
         request = self.client.build_request(method, target.url, headers=headers)
         if (request.url.raw_host.decode("ascii"), request.url.port or target.port) != (target.host, target.port):
-            raise Forbidden(f"'{target.host}' is read in two ways")
+            raise ForbiddenUrl(f"'{target.host}' is read in two ways")
         answer = await self.client.send(request, stream=True, follow_redirects=False)
         try:
             return _Reply(answer.status_code, answer.headers.get("location"), answer.headers.get("retry-after"))

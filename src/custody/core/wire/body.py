@@ -22,17 +22,17 @@ _PREFIX = "sha256:"
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitPayload:
     """A payload without its long texts, and those texts by digest."""
 
     payload: Json
     texts: Mapping[Digest, bytes]
 
 
-def split(payload: Json) -> Split:
+def split(payload: Json) -> SplitPayload:
     """Take the texts over 4 kB out of ``payload``."""
     texts: dict[Digest, bytes] = {}
-    return Split(_without_texts(payload, texts), texts)
+    return SplitPayload(_without_texts(payload, texts), texts)
 
 
 def join(payload: Json, texts: Mapping[Digest, bytes | None]) -> Json:

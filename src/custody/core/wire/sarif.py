@@ -69,13 +69,13 @@ class _Region(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     end_line: int | None = None
 
 
-class _Physical(msgspec.Struct, frozen=True, rename="camel"):
+class _PhysicalLocation(msgspec.Struct, frozen=True, rename="camel"):
     artifact_location: _Artifact
     region: _Region
 
 
 class _Location(msgspec.Struct, frozen=True, rename="camel"):
-    physical_location: _Physical
+    physical_location: _PhysicalLocation
 
 
 class _Result(msgspec.Struct, frozen=True, rename="camel"):
@@ -113,4 +113,6 @@ def encode_sarif(tool_version: str, rules: Sequence[SarifRule], results: Sequenc
 def _locations(result: SarifResult) -> list[_Location]:
     if result.file is None:
         return []
-    return [_Location(_Physical(_Artifact(quote(result.file)), _Region(result.line, result.column, result.last)))]
+    return [
+        _Location(_PhysicalLocation(_Artifact(quote(result.file)), _Region(result.line, result.column, result.last)))
+    ]

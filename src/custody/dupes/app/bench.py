@@ -12,7 +12,7 @@ import msgspec
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.dupes.app.change_reader import COMMITS_READ_MAX, NS, ChangeRef, SketchedChange, Unread
+from custody.dupes.app.change_reader import COMMITS_READ_MAX, NS, ChangeRef, SketchedChange, UnreadableChange
 from custody.dupes.app.fork_points import own_commits
 from custody.dupes.app.index import index_one, sketch_all
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, SearchResult
@@ -34,7 +34,7 @@ from custody.dupes.similarity import similarities
 from custody.dupes.verdict import verdict
 from custody.dupes.weights import SHIPPED
 from custody.dupes.wire.report import DupesBenchReport
-from custody.store import Store, Surroundings, ViewWiring, open_sqlite
+from custody.store import Store, StoreEnvironment, ViewWiring, open_sqlite
 from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
@@ -84,7 +84,7 @@ def dupes_bench(workspace: Workspace, pairs: Path, *, others: int = OTHERS, poin
     asked = _select_changes(workspace, labelled, others, rules)
     with TemporaryDirectory() as folder:
         db = open_sqlite(Path(folder) / "index.db")
-        with Store(db, ViewWiring({}), Surroundings(workspace.now_ns, workspace.token, None)) as store:
+        with Store(db, ViewWiring({}), StoreEnvironment(workspace.now_ns, workspace.token, None)) as store:
             indexed = _index(workspace, store, asked, rules, pointers=pointers)
             workspace.progress.start("asking about pairs", len(labelled))
             asking = _PairQuery(store, indexed, rules, SHIPPED)
@@ -148,7 +148,7 @@ def _index(
     unread = 0
     for sketched_change in sketch_all(str(workspace.repository.git_dir), asked, rules, workers=WORKERS):
         workspace.progress.step(1)
-        if isinstance(sketched_change, Unread):
+        if isinstance(sketched_change, UnreadableChange):
             unread += 1
             continue
         made[sketched_change.asked.base, sketched_change.asked.head] = (

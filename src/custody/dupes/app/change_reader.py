@@ -95,7 +95,7 @@ _KEPT: dict[tuple[str, str], FileReading] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadableChange:
     """A change that could not be read, and why."""
 
     asked: ChangeRef
@@ -137,15 +137,15 @@ def travelling(rules: DedupeRules) -> dict[str, Any]:
     return {name: dict(value) if isinstance(value, Mapping) else value for name, value in found}
 
 
-def sketch_batch(batch: ChangeBatch) -> list[SketchedChange | Unread]:
+def sketch_batch(batch: ChangeBatch) -> list[SketchedChange | UnreadableChange]:
     """Read and sketch some changes; the one function that is mapped over processes, or over machines."""
     rules = DedupeRules(**batch.rules)
     repository = discover(Path(batch.folder))
     return [_sketch(change, rules) for change in read_changes(repository, batch.asked, rules)]
 
 
-def _sketch(read: ReadChange | Unread, rules: DedupeRules) -> SketchedChange | Unread:
-    if isinstance(read, Unread):
+def _sketch(read: ReadChange | UnreadableChange, rules: DedupeRules) -> SketchedChange | UnreadableChange:
+    if isinstance(read, UnreadableChange):
         return read
     change = read.described
     degraded = sum(piece.degraded is not None for piece in change.pieces)
@@ -154,7 +154,7 @@ def _sketch(read: ReadChange | Unread, rules: DedupeRules) -> SketchedChange | U
 
 def read_changes(
     repository: Repository, asked: Sequence[ChangeRef], rules: DedupeRules
-) -> Iterator[ReadChange | Unread]:
+) -> Iterator[ReadChange | UnreadableChange]:
     """Every change in the order asked for, or why it cannot be read."""
     try:
         diffs: Sequence[CommitDiff | None] = _diffs(repository, asked)
@@ -186,13 +186,13 @@ class _Reader:
         self._objects = objects
         self._rules = rules
 
-    def read(self, asked: ChangeRef, diff: CommitDiff | None) -> ReadChange | Unread:
+    def read(self, asked: ChangeRef, diff: CommitDiff | None) -> ReadChange | UnreadableChange:
         """One change."""
         if diff is None:
-            return Unread(asked, "git cannot compare its base and head: an object is missing or damaged")
+            return UnreadableChange(asked, "git cannot compare its base and head: an object is missing or damaged")
         commits = list(self._commits(asked))
         if not commits:
-            return Unread(asked, "its head cannot be read")
+            return UnreadableChange(asked, "its head cannot be read")
         head = commits[0]
         messages = tuple(_text(commit.message) for commit in commits if len(commit.parents) < 2 or commit is head)
         pieces = tuple(self._pieces(diff))

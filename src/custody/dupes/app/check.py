@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import msgspec
 
-from custody.config import Effective
+from custody.config import EffectiveRules
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import dump
 from custody.core.wire.rules_digest import rules_digest
-from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, ReadChange, Unread, read_changes
+from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, ReadChange, UnreadableChange, read_changes
 from custody.dupes.app.git_relations import arounds
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.report import escape_name, report_change, report_evidence
@@ -119,7 +119,7 @@ def check_change(
             "the index was made by another version of custody", hint="run 'custody dupes index', which makes it anew"
         )
     (read,) = read_changes(repository, [asked], rules)
-    if isinstance(read, Unread):
+    if isinstance(read, UnreadableChange):
         raise InputError(f"the change cannot be read: {read.why}", hint="try 'git fsck'")
     itself = tables.find(OWN, asked.base, asked.head)
     model = model_for(store, rules)
@@ -140,7 +140,7 @@ def check_change(
 
 
 def find_matches(
-    repository: Repository, store: Store, asked: ChangeRef, effective: Effective
+    repository: Repository, store: Store, asked: ChangeRef, effective: EffectiveRules
 ) -> tuple[DuplicateMatch, ...]:
     """Return what a change is like among everything indexed, best first, by the rules that are passed in.
 
@@ -181,7 +181,10 @@ def _open_change(workspace: Workspace, change: str | None, *, worktree: bool) ->
 def _others(repository: Repository, likes: Sequence[ChangeMatch], rules: DedupeRules) -> list[ChangeDescription | str]:
     """The changes themselves, or why one cannot be read: then its sketch has to do."""
     asked = [ChangeRef(base=like.change.base, head=like.change.head, opened_ns=like.change.opened_ns) for like in likes]
-    return [read.why if isinstance(read, Unread) else read.described for read in read_changes(repository, asked, rules)]
+    return [
+        read.why if isinstance(read, UnreadableChange) else read.described
+        for read in read_changes(repository, asked, rules)
+    ]
 
 
 def _store_suggestion(store: Store, evidence: DupesEvidence, now_ns: int) -> DuplicateSuggestion:

@@ -10,7 +10,7 @@ from custody.dupes.app.change_name import find_indexed_change
 from custody.dupes.app.change_reader import ChangeRef, ReadChange, read_changes
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.report import report_indexed_change
-from custody.dupes.canonical import Canonical, KeepEvidence, NoCanonical, canonical_of, scopes_of
+from custody.dupes.canonical import CanonicalChange, CanonicalEvidence, NoCanonical, canonical_of, scopes_of
 from custody.dupes.category import DuplicateVerdict
 from custody.dupes.chance import Model, chance_of
 from custody.dupes.change_row import ChangeRow
@@ -19,7 +19,7 @@ from custody.dupes.cluster import Cluster, PairLink, clusters_of
 from custody.dupes.descent import Descent, descent_of
 from custody.dupes.facts.model import Channel
 from custody.dupes.identity import KINDS
-from custody.dupes.model import ChangeDescription, ExactKind, Likeness, Signature
+from custody.dupes.model import ChangeDescription, ExactKind, HashVariant, Signature
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
@@ -100,12 +100,12 @@ def _links(
 
 def _exact(a: Signature, b: Signature) -> frozenset[ExactKind]:
     """As far as signatures tell."""
-    kinds = {kind for kind in KINDS if kind.likeness is Likeness.PLAIN}
+    kinds = {kind for kind in KINDS if kind.likeness is HashVariant.PLAIN}
     found = set()
     if a.whole_hash is not None and a.whole_hash == b.whole_hash:
-        found.add(ExactKind(None, Likeness.PLAIN))
+        found.add(ExactKind(None, HashVariant.PLAIN))
     if a.prod_hash is not None and a.prod_hash == b.prod_hash:
-        found.add(ExactKind(Channel.PRODUCTION, Likeness.PLAIN))
+        found.add(ExactKind(Channel.PRODUCTION, HashVariant.PLAIN))
     return frozenset(found & kinds)
 
 
@@ -134,10 +134,10 @@ def _described(
     return {change: result.described for change, result in read if isinstance(result, ReadChange)}
 
 
-def _standings(described: Mapping[int, ChangeDescription]) -> Iterable[KeepEvidence]:
+def _standings(described: Mapping[int, ChangeDescription]) -> Iterable[CanonicalEvidence]:
     scopes = scopes_of(described)
     return [
-        KeepEvidence(
+        CanonicalEvidence(
             change=change,
             opened_ns=description.opened_ns,
             scope=scopes[change],
@@ -147,8 +147,8 @@ def _standings(described: Mapping[int, ChangeDescription]) -> Iterable[KeepEvide
     ]
 
 
-def _member(row: ChangeRow, base: tuple[str, ...] | None, chosen: Canonical | NoCanonical) -> ClusterMember:
-    is_canonical = isinstance(chosen, Canonical) and chosen.change == row.id
+def _member(row: ChangeRow, base: tuple[str, ...] | None, chosen: CanonicalChange | NoCanonical) -> ClusterMember:
+    is_canonical = isinstance(chosen, CanonicalChange) and chosen.change == row.id
     return ClusterMember(
         change=report_indexed_change(row),
         is_base=base is not None,
@@ -168,7 +168,7 @@ def _edges(descent: Descent, rows: ChangeRows) -> Iterator[DescentEdge]:
         )
 
 
-def _why(chosen: Canonical | NoCanonical, rows: ChangeRows) -> str:
+def _why(chosen: CanonicalChange | NoCanonical, rows: ChangeRows) -> str:
     if isinstance(chosen, NoCanonical):
         return f"none is advised: {chosen.reason}"
     return f"keep {rows[chosen.change].head[:12]}, decided by {chosen.decided_by}: {'; '.join(chosen.reasons)}"

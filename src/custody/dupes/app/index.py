@@ -10,7 +10,7 @@ from custody.dupes.app.change_reader import (
     ChangeBatch,
     ChangeRef,
     SketchedChange,
-    Unread,
+    UnreadableChange,
     sketch_batch,
     travelling,
 )
@@ -85,7 +85,7 @@ def dupes_index(workspace: Workspace, wanted: IndexRequest) -> DupesIndexReport:
 
 def sketch_all(
     folder: str, asked: Iterable[ChangeRef], rules: DedupeRules, *, workers: int, backend: Backend = "processes"
-) -> Iterator[SketchedChange | Unread]:
+) -> Iterator[SketchedChange | UnreadableChange]:
     """Read and sketch changes in their order, by several workers."""
     rules_sent = travelling(rules)
     batches = (ChangeBatch(folder, some, rules_sent) for some in _batches(asked))
@@ -103,7 +103,7 @@ class IndexCount:
 
 def index_all(
     store: Store,
-    made: Iterable[SketchedChange | Unread],
+    made: Iterable[SketchedChange | UnreadableChange],
     rules: DedupeRules,
     step: Callable[[int], None] = lambda _: None,
 ) -> IndexCount:
@@ -114,7 +114,7 @@ def index_all(
     while batch := list(islice(made, BATCH)):
         with store.writing():
             for change in batch:
-                if isinstance(change, Unread):
+                if isinstance(change, UnreadableChange):
                     tables.put_unread(OWN, change.asked.base, change.asked.head, change.why)
                 elif not tables.has(OWN, change.asked.base, change.asked.head):  # another process may be indexing too
                     index_one(store, change, rules)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
 from custody.dupes.app.change_index import count_changes
-from custody.dupes.app.change_reader import NO_COMMIT, ChangeRef, ReadChange, Unread, read_changes
+from custody.dupes.app.change_reader import NO_COMMIT, ChangeRef, ReadChange, UnreadableChange, read_changes
 from custody.dupes.app.check import dupes_check, dupes_look
 from custody.dupes.app.report import escape_name, report_indexed_change
 from custody.dupes.app.select import landing_tip, own_commits_of
@@ -115,8 +115,8 @@ def _make_change_ref(workspace: Workspace, row: ChangeRow, onto: CommitSha = NO_
     )
 
 
-def _described(read: ReadChange | Unread) -> ChangeDescription | str:
-    return read.why if isinstance(read, Unread) else read.described
+def _described(read: ReadChange | UnreadableChange) -> ChangeDescription | str:
+    return read.why if isinstance(read, UnreadableChange) else read.described
 
 
 def file_touched(piece: ChangedPiece) -> ChangedFileRow:

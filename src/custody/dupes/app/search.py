@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from custody.dupes.chance import Model, chance_of
 from custody.dupes.change_row import ChangeRow
 from custody.dupes.identity import KINDS, STORED
-from custody.dupes.model import ChangeSketch, DuplicateChance, ExactKind, Likeness, PairScore, Signature
+from custody.dupes.model import ChangeSketch, DuplicateChance, ExactKind, HashVariant, PairScore, Signature
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries.change_index import DupesTables, SharedTerms
 from custody.dupes.rules import DedupeRules
@@ -120,9 +120,9 @@ class ChangeSearch:
         for change, number in self._tables.exactly(wanted, until):
             found.setdefault(change, set()).add(KINDS[number])
         inverted = [
-            (key_of(asked.exact[str(kind)]), _KIND_NUMBERS[ExactKind(kind.channel, Likeness.PLAIN)])
+            (key_of(asked.exact[str(kind)]), _KIND_NUMBERS[ExactKind(kind.channel, HashVariant.PLAIN)])
             for kind in KINDS
-            if kind.likeness is Likeness.INVERTED and kind.channel is None and str(kind) in asked.exact
+            if kind.likeness is HashVariant.INVERTED and kind.channel is None and str(kind) in asked.exact
         ]
         undone = {change for change, _ in self._tables.exactly(inverted, until)}
         return {change: frozenset(kinds) for change, kinds in found.items()}, undone

@@ -9,7 +9,7 @@ from custody.core.ids import CommitSha
 from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
 from custody.core.wire.time import text_from
-from custody.dupes.app.change_reader import OWN, ChangeRef, Unread, read_changes
+from custody.dupes.app.change_reader import OWN, ChangeRef, UnreadableChange, read_changes
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.search import ChangeMatch, ChangeSearch
 from custody.dupes.app.select import own_commits_of
@@ -63,7 +63,7 @@ def _replay(workspace: Workspace, store: Store, evidence: DupesEvidence) -> Repl
     base, head = CommitSha(this.base), CommitSha(this.head)
     asked = ChangeRef(base=base, head=head, commits=own_commits_of(workspace.repository, base, head))
     (read,) = read_changes(workspace.repository, [asked], rules)
-    if isinstance(read, Unread):
+    if isinstance(read, UnreadableChange):
         return "not possible", f"the change cannot be read: {read.why}"
     tables = DupesTables(store)
     itself = tables.find(OWN, asked.base, asked.head)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_args
 from custody.core.errors import InputError
 from custody.dupes.pool.processes import processes
 from custody.dupes.pool.ray_cluster import check_installed, ray_cluster
-from custody.dupes.pool.window import Crew, count_progress, in_order
+from custody.dupes.pool.window import WorkerPool, count_progress, in_order
 from custody.dupes.pool.work import attempt, unwrap_result
 
 T = TypeVar("T")
@@ -17,8 +17,8 @@ R = TypeVar("R")
 Backend = Literal["processes", "ray"]
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
-_CREWS: MappingProxyType[Backend, Callable[[Any, int], AbstractContextManager[Crew[Any, Any, Any]]]] = MappingProxyType(
-    {"processes": processes, "ray": ray_cluster}
+_CREWS: MappingProxyType[Backend, Callable[[Any, int], AbstractContextManager[WorkerPool[Any, Any, Any]]]] = (
+    MappingProxyType({"processes": processes, "ray": ray_cluster})
 )
 
 

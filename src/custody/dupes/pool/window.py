@@ -19,7 +19,7 @@ HELD_PER_WORKER_MAX = 8
 """Items that are given, and results that wait for an earlier one: a slow item holds up the others only after these."""
 
 
-class Crew(Protocol[H, T_contra, R]):
+class WorkerPool(Protocol[H, T_contra, R]):
     """Workers of either kind; a handle stands for an item that was given to them."""
 
     workers: int
@@ -41,7 +41,7 @@ class _PendingItem(Generic[H, T]):
     handle: H
 
 
-def in_order(crew: Crew[H, T, R], items: Iterable[T]) -> Iterator[R]:
+def in_order(crew: WorkerPool[H, T, R], items: Iterable[T]) -> Iterator[R]:
     """Each item's result in its turn; the first item that failed raises in its turn."""
     todo = enumerate(items)
     held: deque[_PendingItem[H, T]] = deque()

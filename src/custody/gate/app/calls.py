@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from custody.attribution import Grade
 from custody.attribution.wire.blame import Attribution
-from custody.config import Effective
+from custody.config import EffectiveRules
 from custody.core.glob import matches
 from custody.core.ids import CallId
-from custody.gate.model import Before, MissingEvidence
+from custody.gate.model import CallsBeforeEdit, MissingEvidence
 from custody.gate.rules import GateRules
 from custody.graph.app.call_chances import CallChances
 from custody.store import Store
@@ -17,7 +17,9 @@ EditAttributions = Mapping[str, Sequence[Attribution]]
 """By path, who wrote the added lines."""
 
 
-def befores_of(store: Store, edited: EditAttributions, effective: Effective) -> tuple[Before, ...] | MissingEvidence:
+def befores_of(
+    store: Store, edited: EditAttributions, effective: EffectiveRules
+) -> tuple[CallsBeforeEdit, ...] | MissingEvidence:
     """What was called before each risky file of a change was changed; each session and file once."""
     rules = effective.of(GateRules)
     risky = {
@@ -42,11 +44,11 @@ def befores_of(store: Store, edited: EditAttributions, effective: Effective) -> 
     if chances.known_calls < rules.calls_learnt_min:
         least = f"gate.calls_learnt_min is {rules.calls_learnt_min}"
         return MissingEvidence(f"only {chances.known_calls} call(s) of other sessions are known, and {least}", READ_IT)
-    befores: dict[tuple[str, str], Before] = {}
+    befores: dict[tuple[str, str], CallsBeforeEdit] = {}
     for path, session, call, is_claimed in asked:
         run = chances.find_run_before(session, CallId(call), rules.calls_before, is_claimed=is_claimed)
         if run is None:
             return MissingEvidence(f"the call by which '{path}' was changed is not among those of its session", READ_IT)
         if (path, session) not in befores or run.chance < befores[path, session].chance:
-            befores[path, session] = Before(path, session, run.chance, run.names)
+            befores[path, session] = CallsBeforeEdit(path, session, run.chance, run.names)
     return tuple(befores.values())

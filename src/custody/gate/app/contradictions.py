@@ -30,7 +30,7 @@ Call = tuple[str, SessionId, str | None]
 _TextView = FileEdit | FileState | TracedFile
 
 
-class Doubts:
+class ContradictionCheck:
     """One set of answers, held against the records behind them."""
 
     def __init__(self, evidence: AttributionContext, commit: CommitSha | None) -> None:

@@ -1,13 +1,13 @@
 """The changes that should not land beside one, as the gate asks for them."""
 
-from custody.config import Effective
+from custody.config import EffectiveRules
 from custody.core.errors import InputError, StoreError
 from custody.dupes import DuplicateVerdict, Relation
 from custody.dupes.app.change_reader import ChangeRef
 from custody.dupes.app.check import DuplicateMatch, find_matches
 from custody.dupes.app.select import own_commits_of
 from custody.gate.app.change import ChangeUnderReview
-from custody.gate.model import MissingEvidence, Twin
+from custody.gate.model import MissingEvidence, SimilarChange
 from custody.store import Store
 
 EXPECTED = frozenset((Relation.BACKPORT_OF, Relation.REVERT_OF, Relation.RELAND_OF, Relation.STACKED_ON))
@@ -16,7 +16,9 @@ ALOUD = frozenset((DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING))
 SHORT_DIGITS = 12
 
 
-def twins_of(review: ChangeUnderReview, store: Store, effective: Effective) -> tuple[Twin, ...] | MissingEvidence:
+def twins_of(
+    review: ChangeUnderReview, store: Store, effective: EffectiveRules
+) -> tuple[SimilarChange, ...] | MissingEvidence:
     """What a change is a duplicate of, or why it could not be looked up."""
     change = review.change
     commits = (change.head,) if review.is_work_tree else own_commits_of(review.repository, change.fork, change.head)
@@ -30,7 +32,7 @@ def twins_of(review: ChangeUnderReview, store: Store, effective: Effective) -> t
     return tuple(_twin(match) for match in matches if match.says in ALOUD and EXPECTED.isdisjoint(match.relations))
 
 
-def _twin(match: DuplicateMatch) -> Twin:
+def _twin(match: DuplicateMatch) -> SimilarChange:
     name = f"{match.head[:SHORT_DIGITS]} '{match.title}'" + (" (landed)" if match.on_main else "")
     why = match.rule if match.is_exact else f"{match.rule}; chance {match.chance:.1%}"
-    return Twin(name, match.says, match.category, why)
+    return SimilarChange(name, match.says, match.category, why)

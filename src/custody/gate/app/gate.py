@@ -21,7 +21,7 @@ from custody.gate.checks.duplicates import duplicates
 from custody.gate.checks.integrity import integrity
 from custody.gate.checks.policy import policy
 from custody.gate.checks.trust import trust
-from custody.gate.codes import CODES, Reason, Spot, VerdictLevel
+from custody.gate.codes import CODES, ChangeSpot, Reason, VerdictLevel
 from custody.gate.engine import GateCheck, judge
 from custody.gate.model import GateVerdict, LineOwner, MissingEvidence
 from custody.gate.rules import GateRules
@@ -174,7 +174,7 @@ def _report_reason(reason: Reason) -> ReasonReport:
     return ReasonReport(reason.code.value, reason.level.value, reason.sentence, reason.remedy, places)
 
 
-def _place(spot: Spot) -> PlaceReport:
+def _place(spot: ChangeSpot) -> PlaceReport:
     if spot.lines is None:
         return PlaceReport(spot.path, None, None)
     return PlaceReport(spot.path, spot.lines.first, spot.lines.last)

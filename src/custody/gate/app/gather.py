@@ -12,20 +12,20 @@ from custody.core.errors import InputError, StoreError
 from custody.core.lines import Lines
 from custody.dupes.app.change_index import newest_change
 from custody.gate.app.change import ChangeUnderReview
-from custody.gate.app.contradictions import Doubts
+from custody.gate.app.contradictions import ContradictionCheck
 from custody.gate.app.has_prose import has_prose
 from custody.gate.app.policy import Policy
 from custody.gate.model import (
     AddedRange,
-    AddedTo,
-    Before,
+    CallsBeforeEdit,
     ChangeText,
+    FileAdditions,
     GateEvidence,
     LineOwner,
     MissingEvidence,
     RecordState,
+    SimilarChange,
     TrustAnswer,
-    Twin,
 )
 from custody.gate.rules import GateRules
 from custody.ledger.gaps import gaps
@@ -73,7 +73,7 @@ def gather_evidence(
         from custody.gate.app.texts import texts_of  # loads parsers, which most verdicts need not
 
         texts = texts_of(workspace, review, description, policy)
-    befores: tuple[Before, ...] | MissingEvidence | None = None
+    befores: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
     if rules.calls == "off":
         skipped["calls"] = "gate.calls is 'off'"
     else:
@@ -94,14 +94,16 @@ def _attributed(workspace: Workspace, review: ChangeUnderReview, policy: Policy,
             else RecordState(damage=recorded.damage if recorded else ())
         )
         return GatheredEvidence(GateEvidence((), change.period, known))
-    left_out = tuple(AddedTo(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in review.left_out)
+    left_out = tuple(
+        FileAdditions(file.path.display, MissingEvidence(file.reason, READ_IT)) for file in review.left_out
+    )
     try:
         with open_attribution(workspace, effective=policy.rules) as evidence:
             reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
             if review.version is not None:
                 evidence.history.prepare(review.version, [addition.path for addition in change.additions])
             told = {addition.path: _attribute_addition(reporting, review, addition) for addition in change.additions}
-            doubts = Doubts(evidence, review.version)
+            doubts = ContradictionCheck(evidence, review.version)
             files = tuple(_added(addition, told[addition.path], operators, doubts) for addition in change.additions)
             recorded = doubts.recorded(recorded)
             evidence.save()
@@ -110,7 +112,7 @@ def _attributed(workspace: Workspace, review: ChangeUnderReview, policy: Policy,
             return replace(_add_trust_answers(evidence.store, review, policy, seen, now_ns), edited=edited)
     except StoreError as error:
         unknown = MissingEvidence(f"has no answer: {error.message}", error.hint or ASK_DOCTOR)
-        nothing = tuple(AddedTo(addition.path.display, unknown) for addition in change.additions)
+        nothing = tuple(FileAdditions(addition.path.display, unknown) for addition in change.additions)
         return GatheredEvidence(GateEvidence((*nothing, *left_out), change.period, recorded, unknown))
 
 
@@ -138,16 +140,16 @@ def _attribute_addition(
 
 
 def _added(
-    addition: Addition, told: Sequence[Attribution] | MissingEvidence, operators: Operators, doubts: Doubts
-) -> AddedTo:
+    addition: Addition, told: Sequence[Attribution] | MissingEvidence, operators: Operators, doubts: ContradictionCheck
+) -> FileAdditions:
     """What is known of the lines that one file gets."""
     path = addition.path.display
     if isinstance(told, MissingEvidence):
-        return AddedTo(path, told)
+        return FileAdditions(path, told)
     if sum(attribution.end_line - attribution.start_line + 1 for attribution in told) != sum(map(len, addition.lines)):
-        return AddedTo(path, MissingEvidence("has lines about which there is no answer", READ_IT))
+        return FileAdditions(path, MissingEvidence("has lines about which there is no answer", READ_IT))
     doubted = doubts.of(addition.path, told)
-    return AddedTo(
+    return FileAdditions(
         path,
         tuple(_stretch(attribution, operators, is_doubted=attribution.start_line in doubted) for attribution in told),
     )
@@ -180,7 +182,7 @@ def _add_trust_answers(
 
 def _twins(
     workspace: Workspace, review: ChangeUnderReview, policy: Policy, rules: GateRules
-) -> tuple[Twin, ...] | MissingEvidence | None:
+) -> tuple[SimilarChange, ...] | MissingEvidence | None:
     """What the change is a duplicate of; None when nobody is to look."""
     if rules.duplicates == "off":
         return None
@@ -195,7 +197,9 @@ def _twins(
         return MissingEvidence(error.message, error.hint or ASK_DOCTOR)
 
 
-def _befores(workspace: Workspace, looked: GatheredEvidence, policy: Policy) -> tuple[Before, ...] | MissingEvidence:
+def _befores(
+    workspace: Workspace, looked: GatheredEvidence, policy: Policy
+) -> tuple[CallsBeforeEdit, ...] | MissingEvidence:
     """What agents called before they changed risky files."""
     from custody.gate.app.calls import befores_of
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from custody.config import Effective, Setting, rule_files
+from custody.config import EffectiveRules, Setting, rule_files
 from custody.core.errors import InputError
 from custody.core.wire.canonical import dump
 from custody.core.wire.rules_digest import rule_value
@@ -14,7 +14,7 @@ from custody.workspace.rules_in_force import loaded_at
 class Policy:
     """The rules in force for a change, where they were set, and what the change would set anew."""
 
-    rules: Effective
+    rules: EffectiveRules
     sources: tuple[str, ...]
     changed: tuple[str, ...]
 

@@ -56,7 +56,7 @@ class RerunRequest:
     description: bytes | None
 
 
-class _CannotBeHad(Exception):
+class _RerunError(Exception):
     """Why a verdict cannot be worked out again."""
 
 
@@ -75,7 +75,7 @@ def judged_again(
             homes = list(_homes(store, rests))
         found = _at_any(still, RerunRequest(verdict, value, description), homes)
         return replace(found, unseen=unseen)
-    except _CannotBeHad as why:
+    except _RerunError as why:
         return RerunResult("not", (str(why),))
     except CustodyError as error:
         return RerunResult("not", (error.message,))
@@ -87,7 +87,7 @@ def _rests(verdict: GateReport) -> EvidenceBasis:
         raise InputError("its chains are not such as a store can have", hint="the verdict was changed")
     waiting = sum(head.seq for head in heads if head.store == PENDING)
     if waiting:
-        raise _CannotBeHad(f"it rests on {waiting} event(s) that waited and had no place in a chain yet")
+        raise _RerunError(f"it rests on {waiting} event(s) that waited and had no place in a chain yet")
     if verdict.chain_head != head_of(heads):
         raise InputError("its 'chain_head' is not the name of the chains that it lists")
     index = None if verdict.index is None else IndexExtent(verdict.index.changes, verdict.index.last)
@@ -104,11 +104,11 @@ def _head(chain: ChainExtent) -> ChainTip:
 def _check_description(verdict: GateReport, description: bytes | None) -> None:
     if verdict.description is None:
         if description is not None:
-            raise _CannotBeHad("it was given without a description")
+            raise _RerunError("it was given without a description")
     elif description is None:
-        raise _CannotBeHad("it was given with a description; hand that in with --description")
+        raise _RerunError("it was given with a description; hand that in with --description")
     elif digest_text(digest_of(description)) != verdict.description:
-        raise _CannotBeHad("the description is not the one that it was given with")
+        raise _RerunError("the description is not the one that it was given with")
 
 
 def _homes(store: Store, rests: EvidenceBasis) -> Iterator[EvidenceBasis]:
@@ -142,7 +142,7 @@ def _at(workspace: Workspace, asked: RerunRequest, rests: EvidenceBasis) -> Reru
         withheld = past.store.tables.withheld_count()
     try:
         return _compared(verdict, asked.value, again, withheld)
-    except _CannotBeHad as why:
+    except _RerunError as why:
         return RerunResult("not", (str(why),))
 
 
@@ -152,33 +152,33 @@ def _check_records(store: Store, rests: EvidenceBasis) -> None:
         record = store.tables.record(RecordRef(head.store, head.seq))
         if record is None:
             here = store.tables.head(head.store).seq
-            raise _CannotBeHad(
+            raise _RerunError(
                 f"these records are not those: chain {head.store} has {here} record(s) here, and it rests on {head.seq}"
             )
         if record.link != head.link:
-            raise _CannotBeHad(f"these records are not those: record {head.seq} of chain {head.store} is another one")
+            raise _RerunError(f"these records are not those: record {head.seq} of chain {head.store} is another one")
     if erased := erased_since(store, rests.chains):
-        raise _CannotBeHad(f"{erased} record(s) were erased since")
+        raise _RerunError(f"{erased} record(s) were erased since")
     if rests.index is not None and read_index_extent(store, rests.index.changes) != rests.index:
-        raise _CannotBeHad(
+        raise _RerunError(
             f"the {rests.index.changes} indexed change(s) that it was compared with are not those of the index here"
         )
 
 
 def _compared(verdict: GateReport, value: Mapping[str, Json], again: GateReport, withheld: int) -> RerunResult:
     if verdict.worktree and (again.base, again.head) != (verdict.base, verdict.head):
-        raise _CannotBeHad("the work tree is not the one that was judged")
+        raise _RerunError("the work tree is not the one that was judged")
     now: dict[str, Json] = msgspec.to_builtins(again)
     if dump(dict(value)) == dump(now):
         return RerunResult("identical")
     if again.rules_digest != verdict.rules_digest:
-        raise _CannotBeHad("the rules for its base are others here: it was given by another version of custody")
+        raise _RerunError("the rules for its base are others here: it was given by another version of custody")
     if again.gaps != verdict.gaps:
-        raise _CannotBeHad(f"it rests on {_counted(verdict.gaps)}, and here are {_counted(again.gaps)}")
+        raise _RerunError(f"it rests on {_counted(verdict.gaps)}, and here are {_counted(again.gaps)}")
     if _is_damaged(verdict) and not _is_damaged(again):
-        raise _CannotBeHad("something was wrong with the store itself when it was given, and is not now")
+        raise _RerunError("something was wrong with the store itself when it was given, and is not now")
     if withheld:
-        raise _CannotBeHad(f"{withheld} text(s) of its records are not here: another store withheld them")
+        raise _RerunError(f"{withheld} text(s) of its records are not here: another store withheld them")
     names = sorted(value.keys() | now.keys())
     return RerunResult("differs", tuple(_difference(name, value, now) for name in names if _differ(name, value, now)))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from custody.attribution import Grade
-from custody.gate.codes import Reason, ReasonCode, Spot
+from custody.gate.codes import ChangeSpot, Reason, ReasonCode
 from custody.gate.model import AddedRange, GateEvidence, LineOwner, MissingEvidence, RecordState
 from custody.gate.rules import GateRules
 from custody.ledger.gap import RecordingGap
@@ -77,7 +77,7 @@ def _unread(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
             ReasonCode.ATTR_UNSEEN,
             f"nothing is known of what {len(unread)} file(s) got: {named}{more}",
             "; ".join(list(remedies)[:SHOWN_MAX]),
-            [Spot(path) for path, _ in unread],
+            [ChangeSpot(path) for path, _ in unread],
         )
 
 
@@ -130,8 +130,8 @@ def _share(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
         )
 
 
-def _spots(placed: Sequence[FileRange]) -> Iterator[Spot]:
-    return (Spot(path, stretch.lines) for path, stretch in placed)
+def _spots(placed: Sequence[FileRange]) -> Iterator[ChangeSpot]:
+    return (ChangeSpot(path, stretch.lines) for path, stretch in placed)
 
 
 def _lines(placed: Sequence[FileRange]) -> int:

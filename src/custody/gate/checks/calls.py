@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from custody.gate.codes import Reason, ReasonCode, Spot
+from custody.gate.codes import ChangeSpot, Reason, ReasonCode
 from custody.gate.model import GateEvidence, MissingEvidence
 from custody.gate.rules import GateRules
 
@@ -19,4 +19,4 @@ def calls(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
             named = ", ".join(before.calls)
             sentence = f"before '{before.path}' was changed, session {before.session} called {named}"
             chance = f"calls like these have a chance of {before.chance:.2%}"
-            yield rules.reason(ReasonCode.GRAPH_UNUSUAL, f"{sentence}; {chance}", spots=[Spot(before.path)])
+            yield rules.reason(ReasonCode.GRAPH_UNUSUAL, f"{sentence}; {chance}", spots=[ChangeSpot(before.path)])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from custody.cite import CitationCode as CiteCode
 from custody.cite import Finding
 from custody.core.lines import Lines
-from custody.gate.codes import Reason, ReasonCode, Spot
+from custody.gate.codes import ChangeSpot, Reason, ReasonCode
 from custody.gate.model import GateEvidence, MissingEvidence
 from custody.gate.rules import GateRules
 
@@ -27,14 +27,14 @@ def citations(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     """At most one reason of each code for a text, with the first places."""
     for text in seen.texts:
         if isinstance(text.lacks, MissingEvidence):
-            spots = [Spot(text.name)] if text.is_file else []
+            spots = [ChangeSpot(text.name)] if text.is_file else []
             yield rules.reason(ReasonCode.CITE_UNSEEN, f"{text.name} {text.lacks.why}", text.lacks.remedy, spots)
             continue
         by_code = defaultdict[ReasonCode, list[Finding]](list)
         for lack in text.lacks:
             by_code[_CODES.get(lack.code, ReasonCode.CITE_BROKEN)].append(lack)
         for code, lacks in by_code.items():
-            spots = [Spot(text.name, Lines(lack.line, lack.line)) for lack in lacks] if text.is_file else []
+            spots = [ChangeSpot(text.name, Lines(lack.line, lack.line)) for lack in lacks] if text.is_file else []
             yield rules.reason(code, f"{text.name}: {_describe_lacks(lacks)}", spots=spots)
 
 

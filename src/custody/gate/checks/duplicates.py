@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from custody.dupes import Category, DuplicateVerdict
 from custody.gate.codes import Reason, ReasonCode
-from custody.gate.model import GateEvidence, MissingEvidence, Twin
+from custody.gate.model import GateEvidence, MissingEvidence, SimilarChange
 from custody.gate.rules import GateRules
 
 
@@ -19,7 +19,7 @@ def duplicates(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
         yield rules.reason(_code(twin), f"{twin.name}: {twin.why}")
 
 
-def _code(twin: Twin) -> ReasonCode:
+def _code(twin: SimilarChange) -> ReasonCode:
     if twin.says is DuplicateVerdict.COMPETING:
         return ReasonCode.DUPE_COMPETING
     return ReasonCode.DUPE_SAME if twin.category is Category.SAME_CHANGE else ReasonCode.DUPE_LIKELY

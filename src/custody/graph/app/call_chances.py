@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from custody.config import Effective
+from custody.config import EffectiveRules
 from custody.core.ids import CallId
 from custody.graph.app.learn import Unit, imported_units, list_units, units_of
 from custody.graph.app.session_spans import call_span
@@ -30,7 +30,7 @@ class CallRun:
 class CallChances:
     """Chances of the calls of some ``sessions``, learned from all other sessions of the store."""
 
-    def __init__(self, store: Store, effective: Effective, sessions: Collection[str]) -> None:
+    def __init__(self, store: Store, effective: EffectiveRules, sessions: Collection[str]) -> None:
         self._store = store
         self._rules = effective.of(GraphRules)
         units = sorted(units_of(store, list_units(store)), key=lambda unit: (unit.first_ns, unit.name))

@@ -27,7 +27,6 @@ from custody.graph.similarity import Formula
 from custody.graph.spans import forest_of
 from custody.graph.tree_view import tree_view
 from custody.graph.wire.report import (
-    GraphAlike,
     GraphChange,
     GraphDagReport,
     GraphDiffReport,
@@ -35,6 +34,7 @@ from custody.graph.wire.report import (
     GraphPathReport,
     GraphRelatedReport,
     GraphShowReport,
+    GraphSimilarNode,
     GraphSuggestion,
     SharedNeighbour,
 )
@@ -97,7 +97,7 @@ def graph_related(workspace: Workspace, node: str, formula: Formula, limit: int 
         node=node,
         formula=formula,
         alike=[
-            GraphAlike(
+            GraphSimilarNode(
                 similar.node,
                 similar.score,
                 [

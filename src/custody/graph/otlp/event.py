@@ -13,7 +13,7 @@ from custody.core.wire.canonical import Json, dump
 from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX
 from custody.core.wire.time import text_from
 from custody.graph.wire.attribute_names import agent_of, is_text, kind_of, name_of, session_of
-from custody.graph.wire.otlp_span import NS_MAX, Mend, OtlpSpan, OtlpValue
+from custody.graph.wire.otlp_span import NS_MAX, OtlpRepair, OtlpSpan, OtlpValue
 from custody.graph.wire.span_names import fit_key, fit_name, fit_text, truncate_span_text
 
 OURS = "custody."
@@ -37,7 +37,7 @@ class SpanEventResult:
     """An event, what was mended to make it, and how many attributes stayed behind."""
 
     event: dict[str, Json]
-    mended: tuple[tuple[Mend, str], ...]
+    mended: tuple[tuple[OtlpRepair, str], ...]
     left_out: int
 
 
@@ -49,13 +49,13 @@ def event_of(span: OtlpSpan, *, texts: bool = False) -> SpanEventResult:
     own = fit_name(_ours(kept, SPAN_ID, ours=ours) or span.id)
     said = _read_own_names(span) if ours else _read_foreign_names(span)
     attributes, left_out = _our_attributes(kept) if ours else _their_attributes(span, said, texts=texts)
-    mended: list[tuple[Mend, str]] = []
+    mended: list[tuple[OtlpRepair, str]] = []
     parent = _parent(span, own, mended, ours=ours)
     times = _phase(span, mended, ours=ours)
-    mended += [(Mend.BAD_NAME, own)] * (said.name != said.told)
+    mended += [(OtlpRepair.BAD_NAME, own)] * (said.name != said.told)
     links: list[Json] = list(_links(span))
     if len(links) > SPAN_LINKS_MAX:
-        mended.append((Mend.LINKS, f"{len(links):,}"))
+        mended.append((OtlpRepair.LINKS, f"{len(links):,}"))
     event: dict[str, Json] = {
         "custody": 1,
         "kind": "span",
@@ -182,23 +182,23 @@ def _json(value: OtlpValue) -> Json:
 # --- the rest of an event ---------------------------------------------------------------------------------------------
 
 
-def _phase(span: OtlpSpan, mended: list[tuple[Mend, str]], *, ours: bool) -> dict[str, Json]:
+def _phase(span: OtlpSpan, mended: list[tuple[OtlpRepair, str]], *, ours: bool) -> dict[str, Json]:
     """What is known of when it ran, as an event says it."""
     start = _moment(span, START, span.start_ns, ours=ours)
     end = _moment(span, END, span.end_ns, ours=ours)
-    mended += [(Mend.BAD_TIME, span.id)] * bool(span.bad_times)
+    mended += [(OtlpRepair.BAD_TIME, span.id)] * bool(span.bad_times)
     status = _status(span, ours=ours)
     if start is None and end is None:
-        mended.append((Mend.NO_TIME, span.id))
+        mended.append((OtlpRepair.NO_TIME, span.id))
         return {"phase": "start", "at": text_from(0)}
     if end is None or start is None:
-        mended.append((Mend.NO_END if end is None else Mend.NO_START, span.id))
+        mended.append((OtlpRepair.NO_END if end is None else OtlpRepair.NO_START, span.id))
     if start is None:
         return {"phase": "end", "at": text_from(end or 0), "status": status}
     if end is None:
         return {"phase": "start", "at": text_from(start)}
     if end < start:
-        mended.append((Mend.BACKWARDS, span.id))
+        mended.append((OtlpRepair.BACKWARDS, span.id))
     return {"phase": "whole", "at": text_from(start), "ended_at": text_from(end), "status": status}
 
 
@@ -215,11 +215,11 @@ def _status(span: OtlpSpan, *, ours: bool) -> str:
     return SpanStatus.ERROR.value if span.status == 2 else SpanStatus.OK.value
 
 
-def _parent(span: OtlpSpan, own: str, mended: list[tuple[Mend, str]], *, ours: bool) -> str | None:
+def _parent(span: OtlpSpan, own: str, mended: list[tuple[OtlpRepair, str]], *, ours: bool) -> str | None:
     named = _ours(span.attributes, PARENT_ID, ours=ours) or span.parent
     parent = None if named is None else fit_name(named)
     if parent == own:
-        mended.append((Mend.OWN_PARENT, own))
+        mended.append((OtlpRepair.OWN_PARENT, own))
         return None
     return parent
 

@@ -18,7 +18,7 @@ from custody.graph.otlp.report import ImportOtlpReport, SpanPlace, SpanRepairRep
 from custody.graph.otlp.span_file import SpanChunk, pieces
 from custody.graph.otlp.span_intake import span_arrival
 from custody.graph.queries.spans import SpanTables
-from custody.graph.wire.otlp_span import Mend, OtlpProblem
+from custody.graph.wire.otlp_span import OtlpProblem, OtlpRepair
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
@@ -48,10 +48,10 @@ def import_otlp(workspace: Workspace, paths: Sequence[Path], *, texts: bool = Fa
 class OtlpRepairs:
     """What was mended: how often, and where first."""
 
-    counts: Counter[Mend] = field(default_factory=Counter)
-    places: dict[Mend, list[SpanPlace]] = field(default_factory=dict)
+    counts: Counter[OtlpRepair] = field(default_factory=Counter)
+    places: dict[OtlpRepair, list[SpanPlace]] = field(default_factory=dict)
 
-    def add(self, code: Mend, place: SpanPlace, count: int = 1) -> None:
+    def add(self, code: OtlpRepair, place: SpanPlace, count: int = 1) -> None:
         """One more, or several at one place."""
         self.counts[code] += count
         named = self.places.setdefault(code, [])
@@ -63,7 +63,7 @@ class OtlpRepairs:
         """All of it as it leaves the program."""
         return [
             SpanRepairReport(code.label, code.value, self.counts[code], self.places[code])
-            for code in Mend
+            for code in OtlpRepair
             if self.counts[code]
         ]
 
@@ -115,14 +115,14 @@ class _OtlpImport:
     def _piece(self, path: Path, piece: SpanChunk) -> None:
         for span in piece.spans:
             if isinstance(span, OtlpProblem):
-                self._repairs.add(Mend.UNREADABLE, SpanPlace(str(path), piece.line, span.what[:300]))
+                self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), piece.line, span.what[:300]))
                 continue
             made = event_of(span, texts=self._texts)
             try:
                 self._take(made, str(path), piece.line)
             except InputError as error:
                 what = f"span '{span.id[:80]}': {error.message}"
-                self._repairs.add(Mend.UNREADABLE, SpanPlace(str(path), piece.line, what[:300]))
+                self._repairs.add(OtlpRepair.UNREADABLE, SpanPlace(str(path), piece.line, what[:300]))
 
     def _take(self, made: SpanEventResult, file: str, line: int | None) -> None:
         event = made.event
@@ -143,7 +143,7 @@ class _OtlpImport:
         """Write what waits, and say which parents never came."""
         self._write()
         for awaited in self._awaited.values():
-            self._repairs.add(Mend.NO_PARENT, awaited.place, awaited.count)
+            self._repairs.add(OtlpRepair.NO_PARENT, awaited.place, awaited.count)
 
     # --- a batch ------------------------------------------------------------------------------------------------------
 
@@ -169,11 +169,11 @@ class _OtlpImport:
             entry = span.arrival.entry
             kept, lately = seen.get(entry.key, {}), here.setdefault(entry.key, set())
             if entry.digest in lately or any(map(self._is_new, kept.get(entry.digest, ()))):
-                self._repairs.add(Mend.REPEATED, span.place)
+                self._repairs.add(OtlpRepair.REPEATED, span.place)
             elif entry.digest in kept:
                 self._known += 1
             elif kept or lately:
-                self._repairs.add(Mend.SAME_ID, span.place)
+                self._repairs.add(OtlpRepair.SAME_ID, span.place)
             lately.add(entry.digest)
 
     def _is_new(self, ref: RecordRef) -> bool:
@@ -186,7 +186,7 @@ class _OtlpImport:
         """Look whether what a span ran in is there, and whether others waited for it."""
         late = self._awaited.pop(span.name, None)
         if late is not None:
-            self._repairs.add(Mend.LATE_PARENT, late.place, late.count)
+            self._repairs.add(OtlpRepair.LATE_PARENT, late.place, late.count)
         if span.parent is None or (span.execution, span.parent) in there:
             return
         if len(self._awaited) >= WAITING_MAX and (span.execution, span.parent) not in self._awaited:

@@ -14,7 +14,7 @@ Field = tuple[int, int, int | bytes]
 """Its number, its wire type, and a whole number (varint, fixed) or bytes."""
 
 
-class CutShort(ValueError):
+class TruncatedMessage(ValueError):
     """The bytes end before what they announce."""
 
     def __init__(self, number: int = 0, rest: bytes = b"") -> None:
@@ -42,12 +42,12 @@ def fields_of(data: bytes) -> Iterator[Field]:
         elif wire == BYTES:
             length, at = varint(data, at)
             if length > size - at:
-                raise CutShort(number, data[at:])
+                raise TruncatedMessage(number, data[at:])
             value, at = data[at : at + length], at + length
         elif wire in (FIXED64, FIXED32):
             end = at + (8 if wire == FIXED64 else 4)
             if end > size:
-                raise CutShort
+                raise TruncatedMessage
             value, at = int.from_bytes(data[at:end], "little"), end
         else:
             raise ValueError(f"a field of wire type {wire}")
@@ -59,7 +59,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for count in range(VARINT_BYTES_MAX):
         if at + count >= len(data):
-            raise CutShort
+            raise TruncatedMessage
         byte = data[at + count]
         value |= (byte & 0x7F) << (7 * count)
         if byte < 0x80:

@@ -11,8 +11,8 @@ from custody.graph.otlp.json_reader import EXCEPTION
 from custody.graph.otlp.json_writer import SCOPE
 from custody.graph.otlp.protobuf import (
     BYTES,
-    CutShort,
     Field,
+    TruncatedMessage,
     decode_signed,
     double,
     encode_field,
@@ -101,7 +101,7 @@ def _messages(part: _Part, *numbers: int) -> Iterator[_Part | OtlpProblem]:
         for field in fields_of(part.data):
             if field[0] in numbers:
                 yield _Part(_bytes(field))
-    except CutShort as cut:
+    except TruncatedMessage as cut:
         if not part.cut:
             yield OtlpProblem(f"not OTLP's protobuf: {cut}")
         if cut.number in numbers:

@@ -31,7 +31,7 @@ def _nothing() -> Mapping[str, OtlpValue]:
     return _NOTHING
 
 
-class Mend(Enum):
+class OtlpRepair(Enum):
     """One code for each thing that is mended or passed over on the way in; the value is the sentence for it."""
 
     UNREADABLE = "no span could be made of it: it was passed over"

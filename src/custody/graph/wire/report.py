@@ -94,7 +94,7 @@ class SharedNeighbour(msgspec.Struct, frozen=True):
     edges: list[GraphEdge]
 
 
-class GraphAlike(msgspec.Struct, frozen=True):
+class GraphSimilarNode(msgspec.Struct, frozen=True):
     """A node that is like the one asked about, and the neighbours that say so most."""
 
     node: str
@@ -107,7 +107,7 @@ class GraphRelatedReport(Report, frozen=True, kw_only=True, tag="graph-related")
 
     node: str
     formula: Literal["page", "document"]
-    alike: list[GraphAlike]
+    alike: list[GraphSimilarNode]
 
 
 class GraphSuggestion(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Swap:
+class ByteSwap:
     """At ``at`` of the old bytes, ``was`` becomes ``now``. An insertion has an empty ``was``.
 
     Where a comma and what it announces stand on two sides of somebody's comment, ``was`` is that comment.
@@ -16,7 +16,7 @@ class Swap:
     now: bytes
 
 
-def apply_swaps(data: bytes, swaps: Iterable[Swap]) -> bytes:
+def apply_swaps(data: bytes, swaps: Iterable[ByteSwap]) -> bytes:
     """``data`` with every swap made; they may not overlap."""
     pieces, done = list[bytes](), 0
     for swap in sorted(swaps, key=lambda swap: swap.at):
@@ -27,7 +27,7 @@ def apply_swaps(data: bytes, swaps: Iterable[Swap]) -> bytes:
     return b"".join((*pieces, data[done:]))
 
 
-def revert_swaps(data: bytes, swaps: Sequence[Swap]) -> bytes | None:
+def revert_swaps(data: bytes, swaps: Sequence[ByteSwap]) -> bytes | None:
     """``data`` without what the swaps put in, found by its bytes; None when one of them is not there exactly once."""
     for swap in swaps:
         if data.count(swap.now) != 1:
@@ -36,7 +36,7 @@ def revert_swaps(data: bytes, swaps: Sequence[Swap]) -> bytes | None:
     return data
 
 
-def unswapped(data: bytes, swaps: Iterable[Swap]) -> bytes:
+def unswapped(data: bytes, swaps: Iterable[ByteSwap]) -> bytes:
     """The bytes that became exactly ``data`` by these swaps."""
     pieces, done, grown = list[bytes](), 0, 0
     for swap in sorted(swaps, key=lambda swap: swap.at):

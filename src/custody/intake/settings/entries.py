@@ -10,7 +10,7 @@ from typing import Any
 
 from custody.intake.settings import toml_text
 from custody.intake.settings.agent_table import MARK, Agent, AgentEvent, ProgramVersion
-from custody.intake.settings.jsonc import JsoncValue, Unreadable, parse
+from custody.intake.settings.jsonc import JsoncError, JsoncValue, parse
 
 HOOKS = "hooks"
 """The key below which all agents that we know have their events."""
@@ -54,7 +54,7 @@ def value_of(data: bytes | None, *, toml: bool) -> dict[str, Any]:
 def as_object(value: JsoncValue) -> dict[str, JsoncValue]:
     """``value``, which must be an object."""
     if not isinstance(value, dict):
-        raise Unreadable("an object is expected", 1, 1)
+        raise JsoncError("an object is expected", 1, 1)
     return value
 
 

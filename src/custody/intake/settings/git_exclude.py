@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from custody.core.errors import CustodyError
-from custody.intake.settings.byte_swap import Swap, apply_swaps, unswapped
+from custody.intake.settings.byte_swap import ByteSwap, apply_swaps, unswapped
 from custody.intake.settings.edit import Edit
 from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
 from custody.intake.settings.git_hooks import BEGIN, END
@@ -35,7 +35,7 @@ def exclude_edit(path: Path, names: Iterable[str], note: ManifestEntry | None = 
         return _edit(seen, seen.data, "as before", note)
     base = _without(data, note)
     lead = b"\n" if base and not base.endswith(b"\n") else b""
-    swap = Swap(len(base), b"", lead + BEGIN + "".join(f"{name}\n" for name in wanted).encode() + END)
+    swap = ByteSwap(len(base), b"", lead + BEGIN + "".join(f"{name}\n" for name in wanted).encode() + END)
     after = apply_swaps(base, [swap])
     new = ManifestEntry(
         path=str(path),

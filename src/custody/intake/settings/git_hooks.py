@@ -14,7 +14,7 @@ from typing import Any
 
 from custody.core.errors import CustodyError, InputError
 from custody.intake.settings.agent_table import MARK
-from custody.intake.settings.byte_swap import Swap, apply_swaps, revert_swaps, unswapped
+from custody.intake.settings.byte_swap import ByteSwap, apply_swaps, revert_swaps, unswapped
 from custody.intake.settings.edit import ASIDE, Edit
 from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
 from custody.intake.settings.manifest import ManifestEntry, digest
@@ -132,7 +132,9 @@ def _advised(path: Path, advised: Path, why: str) -> Edit:
     return Edit(path=advised, target=advised, before=data, after=data, whose="git", what=why, by_hand=line)
 
 
-def _written(seen: SettingsFile, after: bytes, what: str, note: ManifestEntry | None, swap: Swap | None = None) -> Edit:
+def _written(
+    seen: SettingsFile, after: bytes, what: str, note: ManifestEntry | None, swap: ByteSwap | None = None
+) -> Edit:
     if after != seen.data:
         check_may_replace(seen)
     new = ManifestEntry(
@@ -147,7 +149,7 @@ def _written(seen: SettingsFile, after: bytes, what: str, note: ManifestEntry | 
     return _edit(seen, after, what, note=new, program=True, folders=list_missing_folders(seen.path))
 
 
-def _is_new(seen: SettingsFile, after: bytes, swap: Swap | None) -> bool:
+def _is_new(seen: SettingsFile, after: bytes, swap: ByteSwap | None) -> bool:
     """Whether the file is ours altogether: it was not there, or it looks so and no note says otherwise."""
     return seen.data is None or (swap is None and after.startswith(_SHEBANG + BEGIN))
 
@@ -200,9 +202,9 @@ def _rest(data: bytes, note: ManifestEntry | None) -> bytes:
 
 def _behind(
     data: bytes, name: str, command: str, what: str, note: ManifestEntry | None
-) -> tuple[bytes, str, ManifestEntry | None, Swap]:
+) -> tuple[bytes, str, ManifestEntry | None, ByteSwap]:
     lead = b"" if data.endswith(b"\n") else b"\n"
-    swap = Swap(len(data), b"", lead + _block(name, command))
+    swap = ByteSwap(len(data), b"", lead + _block(name, command))
     return apply_swaps(data, [swap]), what, note, swap
 
 

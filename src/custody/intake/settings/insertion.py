@@ -4,24 +4,24 @@ import json
 from collections.abc import Mapping
 
 from custody.intake.settings import toml_text
-from custody.intake.settings.byte_swap import Swap, apply_swaps
+from custody.intake.settings.byte_swap import ByteSwap, apply_swaps
 from custody.intake.settings.entries import HOOKS, HookRequest, as_object
-from custody.intake.settings.jsonc import BOM, JsoncNode, JsoncValue, Unreadable, parse
+from custody.intake.settings.jsonc import BOM, JsoncError, JsoncNode, JsoncValue, parse
 from custody.intake.settings.jsonc_edit import Items, Style, inserted, style_of, text_of
 
-InsertionResult = tuple[list[Swap], tuple[str, ...]]
+InsertionResult = tuple[list[ByteSwap], tuple[str, ...]]
 """What is put in, and the keys that were not there before, with dots between levels."""
 
 
 def insert_entries(data: bytes, ask: HookRequest, *, toml: bool) -> InsertionResult:
-    """Our entries in ``data``, which has none of them; an ``Unreadable`` when there is no place for them."""
+    """Our entries in ``data``, which has none of them; an ``JsoncError`` when there is no place for them."""
     return _in_toml(data, ask) if toml else _in_json(data, ask)
 
 
 def _in_toml(data: bytes, ask: HookRequest) -> InsertionResult:
     swaps = toml_text.append_toml_entries(data, ask.entries)
     if swaps is None:
-        raise Unreadable("there is no place for our tables in it", 1, 1)
+        raise JsoncError("there is no place for our tables in it", 1, 1)
     old = toml_text.parse(data).get(HOOKS, {})
     return swaps, tuple(f"{HOOKS}.{event}" for event, _ in ask.entries if event not in old)
 
@@ -36,18 +36,18 @@ def _in_json(data: bytes, ask: HookRequest) -> InsertionResult:
     return swaps, _new_keys(value, ask)
 
 
-def _first(data: bytes, ask: HookRequest) -> Swap:
+def _first(data: bytes, ask: HookRequest) -> ByteSwap:
     """The whole object, in a file that says nothing yet."""
     style = style_of(data, None)
     text = text_of(ask.whole, style)
     start = len(BOM) if data.startswith(BOM) else 0
     if not data[start:].strip():
-        return Swap(start, b"", text if data[start:] else text + style.newline)
+        return ByteSwap(start, b"", text if data[start:] else text + style.newline)
     lead = b"" if data.endswith(b"\n") else style.newline
-    return Swap(len(data), b"", lead + text + (b"" if lead else style.newline))
+    return ByteSwap(len(data), b"", lead + text + (b"" if lead else style.newline))
 
 
-def _woven(data: bytes, root: JsoncNode, ask: HookRequest) -> list[Swap]:
+def _woven(data: bytes, root: JsoncNode, ask: HookRequest) -> list[ByteSwap]:
     """Into the object that is there: what it must say, and our entries, below new events or behind those of others."""
     style = style_of(data, root)
     top = _top(data, root, ask)
@@ -67,8 +67,8 @@ def _top(data: bytes, root: JsoncNode, ask: HookRequest) -> list[tuple[str | Non
     return [(key, fixed) for key, fixed in ask.agent.fixed.items() if key not in value]
 
 
-def _into_hooks(data: bytes, hooks: JsoncNode, ask: HookRequest, style: Style) -> list[Swap]:
-    swaps = list[Swap]()
+def _into_hooks(data: bytes, hooks: JsoncNode, ask: HookRequest, style: Style) -> list[ByteSwap]:
+    swaps = list[ByteSwap]()
     missing: list[tuple[str | None, JsoncValue]] = []
     for event, entry in ask.entries:
         member = hooks.member(event)
@@ -100,8 +100,8 @@ def _new_keys(value: Mapping[str, JsoncValue], ask: HookRequest) -> tuple[str, .
     return (*top, *(f"{HOOKS}.{event}" for event, _ in ask.entries if event not in events))
 
 
-def _unfit(data: bytes, container: JsoncNode, key: str, problem: str) -> Unreadable:
+def _unfit(data: bytes, container: JsoncNode, key: str, problem: str) -> JsoncError:
     member = container.member(key)
-    return Unreadable.at(
+    return JsoncError.at(
         data, f"{json.dumps(key)} is not what it should be: {problem}", member.node.start if member else container.start
     )

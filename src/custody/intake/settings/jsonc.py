@@ -23,14 +23,14 @@ _WORDS: tuple[tuple[bytes, JsoncValue], ...] = ((b"true", True), (b"false", Fals
 _DIGITS_MAX = 300
 
 
-class Unreadable(ValueError):
+class JsoncError(ValueError):
     """The bytes are not what they should be; ``line`` and ``column`` count from 1."""
 
     def __init__(self, problem: str, line: int, column: int) -> None:
         super().__init__(f"line {line}, column {column}: {problem}")
 
     @classmethod
-    def at(cls, data: bytes, problem: str, place: int) -> "Unreadable":
+    def at(cls, data: bytes, problem: str, place: int) -> "JsoncError":
         """The same for a place in ``data``; columns count characters."""
         line_start = data.rfind(b"\n", 0, place) + 1
         column = len(data[line_start:place].decode("utf-8", "replace")) + 1
@@ -79,7 +79,7 @@ def parse(data: bytes) -> JsoncNode | None:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Unreadable.at(data, "this is not UTF-8", error.start) from error
+        raise JsoncError.at(data, "this is not UTF-8", error.start) from error
     scanner = _JsoncScanner(data)
     scanner.skip()
     if scanner.at == len(data):
@@ -103,8 +103,8 @@ class _JsoncScanner:
         if self.data.startswith(b"/*", self.at):
             raise self.wrong("this comment is not closed")
 
-    def wrong(self, problem: str, at: int | None = None) -> Unreadable:
-        return Unreadable.at(self.data, problem, self.at if at is None else at)
+    def wrong(self, problem: str, at: int | None = None) -> JsoncError:
+        return JsoncError.at(self.data, problem, self.at if at is None else at)
 
     def value(self, depth: int) -> JsoncNode:
         if depth > NESTING_MAX:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from custody.intake.settings.byte_swap import Swap
+from custody.intake.settings.byte_swap import ByteSwap
 from custody.intake.settings.jsonc import COMMENT, JsoncNode, JsoncValue
 
 Items = Sequence[tuple[str | None, JsoncValue]]
@@ -49,7 +49,7 @@ def text_of(value: JsoncValue, style: Style, indent: bytes = b"") -> bytes:
     return (style.newline + indent).join(lines)
 
 
-def inserted(data: bytes, container: JsoncNode, items: Items, style: Style) -> Swap:
+def inserted(data: bytes, container: JsoncNode, items: Items, style: Style) -> ByteSwap:
     """``items`` at the end of ``container``, behind a comment that belongs to its last line."""
     if not container.members:
         return _into_empty(data, container, items, style)
@@ -58,13 +58,13 @@ def inserted(data: bytes, container: JsoncNode, items: Items, style: Style) -> S
     comma = b"," if last.comma is None else b""
     if data.find(b"\n", container.start, first.start) < 0:
         texts = (_named(key, text_of(value, Style(one_line=True))) for key, value in items)
-        return Swap(end, b"", comma + b" " + b", ".join(texts))
+        return ByteSwap(end, b"", comma + b" " + b", ".join(texts))
     indent = _indent_at(data, first.start)
     behind = _behind_comments(data, end)
-    return Swap(end, data[end:behind], comma + data[end:behind] + _lines(items, style, indent))
+    return ByteSwap(end, data[end:behind], comma + data[end:behind] + _lines(items, style, indent))
 
 
-def remove_members(data: bytes, container: JsoncNode, gone: Collection[int]) -> list[Swap]:
+def remove_members(data: bytes, container: JsoncNode, gone: Collection[int]) -> list[ByteSwap]:
     """``container`` without its members number ``gone``: their commas and the space before them go with them."""
     members = container.members
     cuts = [cut for number in sorted(gone) for cut in _cut(data, container, number)]
@@ -73,24 +73,24 @@ def remove_members(data: bytes, container: JsoncNode, gone: Collection[int]) -> 
     if not kept:
         inner = data[cuts[-1].at + len(cuts[-1].was) : container.end - 1]
         if not inner.strip(_BLANK):
-            cuts[-1] = Swap(cuts[-1].at, cuts[-1].was + inner, b"")
+            cuts[-1] = ByteSwap(cuts[-1].at, cuts[-1].was + inner, b"")
     elif ends_bare and kept[-1] != len(members) - 1:
         comma = members[kept[-1]].comma
         assert comma is not None, "others follow it"
-        cuts.append(Swap(comma, b",", b""))
+        cuts.append(ByteSwap(comma, b",", b""))
     return _joined(cuts)
 
 
-def _into_empty(data: bytes, container: JsoncNode, items: Items, style: Style) -> Swap:
+def _into_empty(data: bytes, container: JsoncNode, items: Items, style: Style) -> ByteSwap:
     start, end = container.start + 1, container.end - 1
     for comment in COMMENT.finditer(data, start, end):
         start = comment.end()
     if style.one_line:
         texts = (_named(key, text_of(value, style)) for key, value in items)
-        return Swap(start, b"", b", ".join(texts))
+        return ByteSwap(start, b"", b", ".join(texts))
     around = _indent_at(data, container.start)
     closing = b"" if b"\n" in data[start:end] else style.newline + around
-    return Swap(start, b"", _lines(items, style, around + style.step) + closing)
+    return ByteSwap(start, b"", _lines(items, style, around + style.step) + closing)
 
 
 def _lines(items: Items, style: Style, indent: bytes) -> bytes:
@@ -118,7 +118,7 @@ def _indent_at(data: bytes, at: int) -> bytes:
     return match[0] if match else b""
 
 
-def _cut(data: bytes, container: JsoncNode, number: int) -> list[Swap]:
+def _cut(data: bytes, container: JsoncNode, number: int) -> list[ByteSwap]:
     """A member and its comma: in one piece, unless somebody's comment stands between them."""
     member = container.members[number]
     before = container.members[number - 1] if number else None
@@ -132,16 +132,16 @@ def _cut(data: bytes, container: JsoncNode, number: int) -> list[Swap]:
         start = _line_start(data, member.start)
         rest = _LINE_END.match(data, end)
         end = rest.end() if rest else end
-    comma = [Swap(member.comma, b",", b"")] if apart and member.comma is not None else []
-    return [Swap(start, data[start:end], b""), *comma]
+    comma = [ByteSwap(member.comma, b",", b"")] if apart and member.comma is not None else []
+    return [ByteSwap(start, data[start:end], b""), *comma]
 
 
-def _joined(cuts: list[Swap]) -> list[Swap]:
+def _joined(cuts: list[ByteSwap]) -> list[ByteSwap]:
     """The same cuts, in order, with those that touch or overlap as one."""
-    joined = list[Swap]()
+    joined = list[ByteSwap]()
     for cut in sorted(cuts, key=lambda cut: cut.at):
         if joined and cut.at <= joined[-1].at + len(joined[-1].was):
             last = joined.pop()
-            cut = Swap(last.at, last.was + cut.was[last.at + len(last.was) - cut.at :], b"")
+            cut = ByteSwap(last.at, last.was + cut.was[last.at + len(last.was) - cut.at :], b"")
         joined.append(cut)
     return joined

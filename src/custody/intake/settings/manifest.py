@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from custody.intake.settings.byte_swap import Swap
+from custody.intake.settings.byte_swap import ByteSwap
 from custody.intake.settings.files import (
     delete_if_empty,
     make_folder,
@@ -39,7 +39,7 @@ class ManifestEntry:
     whose: str
     created: bool
     after: str
-    swaps: tuple[Swap, ...] = ()
+    swaps: tuple[ByteSwap, ...] = ()
     members: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ def _plain(note: ManifestEntry) -> dict[str, Any]:
 
 
 def _note(plain: dict[str, Any]) -> ManifestEntry:
-    swaps = tuple(Swap(int(each["at"]), _bytes(each["was"]), _bytes(each["now"])) for each in plain["swaps"])
+    swaps = tuple(ByteSwap(int(each["at"]), _bytes(each["was"]), _bytes(each["now"])) for each in plain["swaps"])
     lists = {name: tuple(map(str, plain[name])) for name in ("members", "folders", "users")}
     return ManifestEntry(
         path=str(plain["path"]),

@@ -10,7 +10,7 @@ from custody.core.errors import InputError
 from custody.intake.settings import toml_text
 from custody.intake.settings.agent_table import Agent, ProgramVersion
 from custody.intake.settings.files import read_optional_file
-from custody.intake.settings.jsonc import Unreadable
+from custody.intake.settings.jsonc import JsoncError
 
 _VERSION = re.compile(r"\d+(?:\.\d+){1,3}")
 _PACKAGE_VERSION = re.compile(rb'"version"\s*:\s*"(\d+(?:\.\d+){1,3})')
@@ -89,7 +89,7 @@ def _has_hooks(path: Path) -> bool:
         return False
     try:
         hooks = toml_text.parse(data).get("hooks")
-    except Unreadable as error:
+    except JsoncError as error:
         raise InputError(
             f"cannot read '{path}': {error}", hint="nothing was changed; mend it, or choose other agents with --agent"
         ) from error

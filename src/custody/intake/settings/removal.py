@@ -9,9 +9,9 @@ from typing import Any
 
 from custody.intake.settings import toml_text
 from custody.intake.settings.agent_table import MARK, Agent
-from custody.intake.settings.byte_swap import Swap, apply_swaps, revert_swaps, unswapped
+from custody.intake.settings.byte_swap import ByteSwap, apply_swaps, revert_swaps, unswapped
 from custody.intake.settings.entries import HOOKS, is_all_ours, is_our_handler, ours_in, runs_us, spared, value_of
-from custody.intake.settings.jsonc import COMMENT, JsoncNode, JsoncValue, Unreadable, parse
+from custody.intake.settings.jsonc import COMMENT, JsoncError, JsoncNode, JsoncValue, parse
 from custody.intake.settings.jsonc_edit import remove_members
 from custody.intake.settings.manifest import ManifestEntry, digest
 
@@ -28,7 +28,7 @@ def without_ours(data: bytes, agent: Agent, note: ManifestEntry | None, *, toml:
     expected = _pruned(value, ours)
     after = next((text for text in _attempts(data, ours, note) if _says(text, expected, ours)), None)
     if after is None:
-        raise Unreadable("our entries are not where we can take them out", 1, 1)
+        raise JsoncError("our entries are not where we can take them out", 1, 1)
     return None if note is not None and note.created and after.strip() in (b"", b"{}") else after
 
 
@@ -90,7 +90,7 @@ def _says(text: bytes, expected: dict[str, Any], ours: _OwnEntries) -> bool:
     """Whether ``text`` says what it should; without notes, nobody knows which empty lists were there before."""
     try:
         value = value_of(text, toml=ours.toml)
-    except Unreadable:
+    except JsoncError:
         return False
     return value == expected if ours.members is not None else _without_empty(value) == _without_empty(expected)
 
@@ -119,10 +119,10 @@ def _attempts(data: bytes, ours: _OwnEntries, note: ManifestEntry | None) -> Ite
         yield apply_swaps(data, _cuts(data, root, ours))
 
 
-def _cuts(data: bytes, root: JsoncNode, ours: _OwnEntries) -> list[Swap]:
+def _cuts(data: bytes, root: JsoncNode, ours: _OwnEntries) -> list[ByteSwap]:
     hooks = root.member(HOOKS)
     assert hooks is not None, "our entries are in it"
-    cuts, empty = list[Swap](), set[int]()
+    cuts, empty = list[ByteSwap](), set[int]()
     for number, event in enumerate(hooks.node.members):
         gone = _numbers(event.node, lambda entry: is_all_ours(ours.agent, entry))
         if gone and len(gone) == len(event.node.members) and ours.goes(f"{HOOKS}.{event.key}"):
@@ -139,7 +139,7 @@ def _cuts(data: bytes, root: JsoncNode, ours: _OwnEntries) -> list[Swap]:
     return cuts + (remove_members(data, root, numbers) if numbers else [])
 
 
-def _cuts_in_groups(data: bytes, event: JsoncNode, agent: Agent) -> Iterator[Swap]:
+def _cuts_in_groups(data: bytes, event: JsoncNode, agent: Agent) -> Iterator[ByteSwap]:
     """Our handlers in groups that hold others too."""
     for entry in event.members:
         group = entry.node.member(HOOKS)

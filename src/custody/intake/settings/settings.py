@@ -15,7 +15,7 @@ from custody.intake.settings.edit import Edit
 from custody.intake.settings.entries import HookRequest, at_key, is_as_wanted, our_commands, ours_in, value_of
 from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
 from custody.intake.settings.insertion import insert_entries
-from custody.intake.settings.jsonc import Unreadable
+from custody.intake.settings.jsonc import JsoncError
 from custody.intake.settings.manifest import ManifestEntry, digest
 from custody.intake.settings.plugin import plugin_edit, plugin_runs, unplugin_edit
 from custody.intake.settings.removal import without_ours
@@ -36,7 +36,7 @@ def settings_edit(path: Path, ask: HookRequest, note: ManifestEntry | None = Non
         check_may_replace(seen)
         base = None if seen.data is None else without_ours(seen.data, ask.agent, note, toml=toml)
         swaps, members = insert_entries(base or b"", ask, toml=toml)
-    except Unreadable as error:
+    except JsoncError as error:
         raise InputError(
             f"cannot add to '{path}': {error}",
             hint="nothing was changed; mend the file, choose other agents with --agent, or add this by hand:\n"
@@ -64,7 +64,7 @@ def unsettings_edit(path: Path, agent: Agent, note: ManifestEntry | None = None)
     seen = look(path)
     try:
         after = None if seen.data is None else without_ours(seen.data, agent, note, toml=_is_toml(path))
-    except Unreadable as error:
+    except JsoncError as error:
         raise InputError(
             f"cannot read '{path}': {error}",
             hint=f"mend it, or remove the entries that run '…{MARK}' by hand",
@@ -87,7 +87,7 @@ def settings_run(path: Path, agent: Agent) -> list[str]:
         if agent.plugin is not None:
             return plugin_runs(look(path).data)
         return our_commands(value_of(look(path).data, toml=_is_toml(path)), agent)
-    except (Unreadable, CustodyError):
+    except (JsoncError, CustodyError):
         return []
 
 
@@ -97,7 +97,7 @@ def settings_lack(path: Path, agent: Agent, version: ProgramVersion | None) -> l
         return []
     try:
         asked = {event for event, _ in ours_in(value_of(look(path).data, toml=_is_toml(path)), agent)}
-    except (Unreadable, CustodyError):
+    except (JsoncError, CustodyError):
         asked = set()
     return [event.name for event in agent.events_for(version) if event.name not in asked]
 
@@ -108,7 +108,7 @@ def settings_trouble(path: Path, agent: Agent) -> str | None:
         data = look(path).data
         if agent.plugin is None:
             value_of(data, toml=_is_toml(path))
-    except (Unreadable, CustodyError) as error:
+    except (JsoncError, CustodyError) as error:
         return error.message if isinstance(error, CustodyError) else str(error)
     return None
 
@@ -117,7 +117,7 @@ def settings_off(path: Path, agent: Agent) -> str | None:
     """The setting at ``path`` that turns the agent's hooks off; empty where one leaves them on, None where none is."""
     try:
         value = value_of(look(path).data, toml=_is_toml(path)) if agent.off else {}
-    except (Unreadable, CustodyError):
+    except (JsoncError, CustodyError):
         return None
     said = {key: at_key(value, key) == off for key, off in agent.off.items() if at_key(value, key) is not None}
     return next((key for key, is_off in said.items() if is_off), "") if said else None

@@ -10,8 +10,8 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from custody.intake.settings.byte_swap import Swap, apply_swaps
-from custody.intake.settings.jsonc import JsoncValue, Unreadable
+from custody.intake.settings.byte_swap import ByteSwap, apply_swaps
+from custody.intake.settings.jsonc import JsoncError, JsoncValue
 
 PLACES_MAX = 500
 """How many brackets are tried as the place for an entry inside a one-line table."""
@@ -28,14 +28,14 @@ def parse(data: bytes) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise Unreadable("this is not UTF-8", data.count(b"\n", 0, error.start) + 1, 1) from error
+        raise JsoncError("this is not UTF-8", data.count(b"\n", 0, error.start) + 1, 1) from error
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
         line, column = (int(place[1]), int(place[2])) if place else (data.count(b"\n") + 1, 1)
-        raise Unreadable(_PLACE.sub("", str(error)).strip(), line, column) from error
+        raise JsoncError(_PLACE.sub("", str(error)).strip(), line, column) from error
 
 
-def append_toml_entries(data: bytes, entries: Entries) -> list[Swap] | None:
+def append_toml_entries(data: bytes, entries: Entries) -> list[ByteSwap] | None:
     """The swaps that append each entry to ``hooks.<event>``; None when there is no place for one."""
     value = parse(data)
     if not _has_room(value, entries):
@@ -45,7 +45,7 @@ def append_toml_entries(data: bytes, entries: Entries) -> list[Swap] | None:
         return at_the_end
     new = [(event, entry) for event, entry in entries if event not in value.get("hooks", {})]
     old = [[(event, entry)] for event, entry in entries if event in value.get("hooks", {})]
-    swaps = list[Swap]()
+    swaps = list[ByteSwap]()
     for some in [*old, *([new] if new else [])]:
         found = _somewhere(data, some, _with(value, some))
         if found is None:
@@ -83,14 +83,14 @@ def _has_room(value: dict[str, Any], entries: Entries) -> bool:
     return isinstance(hooks, dict) and all(isinstance(hooks.get(event, []), list) for event, _ in entries)
 
 
-def _appended(data: bytes, entries: Entries) -> list[Swap]:
+def _appended(data: bytes, entries: Entries) -> list[ByteSwap]:
     newline = b"\r\n" if b"\r\n" in data else b"\n"
     ends_open = bool(data) and not data.endswith(b"\n")
-    swaps = list[Swap]()
+    swaps = list[ByteSwap]()
     for event, entry in entries:
         block = newline.join(line.encode() for line in _table(event, entry))
         lead = newline + newline if ends_open else newline if data or swaps else b""
-        swaps.append(Swap(len(data), b"", lead + block + (b"" if ends_open else newline)))
+        swaps.append(ByteSwap(len(data), b"", lead + block + (b"" if ends_open else newline)))
     return swaps
 
 
@@ -105,7 +105,7 @@ def _table(event: str, entry: Mapping[str, JsoncValue]) -> Iterator[str]:
         yield from (f"{key} = {_inline(value)}" for key, value in handler.items())
 
 
-def _somewhere(data: bytes, entries: Entries, expected: dict[str, Any]) -> list[Swap] | None:
+def _somewhere(data: bytes, entries: Entries, expected: dict[str, Any]) -> list[ByteSwap] | None:
     """Entries of one table: as tables at the end, else before the bracket that proves to be the right one."""
     at_the_end = _appended(data, entries)
     if _proved(data, at_the_end, expected):
@@ -115,7 +115,7 @@ def _somewhere(data: bytes, entries: Entries, expected: dict[str, Any]) -> list[
     bracket, text = (b"]" if known else b"}"), ", ".join(texts).encode()
     for place in [found.start() for found in re.finditer(re.escape(bracket), data)][-PLACES_MAX:]:
         for lead in (b", ", b" ", b""):
-            swap = Swap(place, b"", lead + text)
+            swap = ByteSwap(place, b"", lead + text)
             if _proved(data, [swap], expected):
                 return [swap]
     return None
@@ -129,10 +129,10 @@ def _with(value: dict[str, Any], entries: Entries) -> dict[str, Any]:
     return value | {"hooks": hooks}
 
 
-def _proved(data: bytes, swaps: Sequence[Swap], expected: dict[str, Any]) -> bool:
+def _proved(data: bytes, swaps: Sequence[ByteSwap], expected: dict[str, Any]) -> bool:
     try:
         return parse(apply_swaps(data, swaps)) == expected
-    except Unreadable:
+    except JsoncError:
         return False
 
 

@@ -13,7 +13,7 @@ from custody.core.errors import InputError
 from custody.core.wire.time import ns_from
 from custody.intake.redaction import key_for, redact_event_payload
 from custody.server.wire.questions import DecisionBody
-from custody.trust import DecisionEntry, Overridden, ScoreStep, TrustStanding
+from custody.trust import DecisionEntry, DecisionOverride, ScoreStep, TrustStanding
 from custody.trust.app.decision_log import DecisionReceipt, Log
 from custody.trust.app.decisions import TrustQuery, account_of, make_trust_query, read_settled_decisions
 from custody.trust.app.record import DecisionRequest, override, record, record_commit, revert
@@ -27,7 +27,7 @@ _OURS = ("commit:", "revert:")
 """How ids begin that a commit gives a decision."""
 
 
-class DecidedOtherwise(InputError):
+class ConflictingDecision(InputError):
     """Another decision is kept under the same name."""
 
 
@@ -109,7 +109,7 @@ class _DecisionQuery:
         return record(self._workspace, replace(wanted, id=self._id))
 
     def known(self) -> TrustRecordReport | None:
-        """What is kept under its name already; ``DecidedOtherwise`` where that is another decision."""
+        """What is kept under its name already; ``ConflictingDecision`` where that is another decision."""
         asked = make_trust_query(self._workspace)
         with self._workspace.reading() as store:
             target = self._target(Log(self._workspace, store, self._said.agent, asked.rules))
@@ -119,7 +119,7 @@ class _DecisionQuery:
         if step is None:
             return None
         if not self._is_same(step):
-            raise DecidedOtherwise(
+            raise ConflictingDecision(
                 f"'{step.entry.id}' was decided otherwise, in record {step.entry.record}",
                 hint="a decision that was wrong is overridden: send 'overrides'",
             )
@@ -146,7 +146,7 @@ class _DecisionQuery:
                 continue
             if said.overrides is not None:
                 # One that was overridden may be again; only the last time counts.
-                if isinstance(entry, Overridden) and entry.target == target:
+                if isinstance(entry, DecisionOverride) and entry.target == target:
                     found = step if entry.decision.value == said.decision else None
             elif said.reverts is not None:
                 if isinstance(entry, DecisionEntry) and target is not None and entry.reverts == target:
@@ -160,7 +160,10 @@ class _DecisionQuery:
         # What holds a secret is kept without it, so it cannot be compared.
         clean = redact_event_payload({"reason": said.reason}, lambda: key_for(self._workspace))
         pairs = (
-            (said.decision, step.entry.decision.value if isinstance(step.entry, DecisionEntry | Overridden) else None),
+            (
+                said.decision,
+                step.entry.decision.value if isinstance(step.entry, DecisionEntry | DecisionOverride) else None,
+            ),
             (said.complexity, kept.complexity),
             (said.lines, kept.lines),
             (said.review_ms, kept.review_ms),

@@ -11,7 +11,7 @@ from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
 from custody.git import BRANCHES, PULLS, Mirror, address_of, pull_of
 from custody.server.app.control import control_of
-from custody.server.app.github_pull_requests import Bench
+from custody.server.app.github_pull_requests import PullRequestJudge
 from custody.server.app.github_settings import KEY_FILE, MIRRORS, TOKEN_FILE, GitHubSettings, github_settings
 from custody.server.github.api import GitHub
 from custody.server.github.shapes import Pull, parse_commit_name, parse_repository_name, payload_from
@@ -66,7 +66,9 @@ def site_of(workspace: Workspace, repository: str, settings: GitHubSettings) -> 
 def judge_pull(workspace: Workspace, payload: Json) -> None:
     """Judge a pull request as it is now, and tell GitHub."""
     with _working(workspace, payload) as (site, number):
-        bench = Bench(site.workspace, site.github, site.repository, site.fetch_pull, comments=site.settings.comments)
+        bench = PullRequestJudge(
+            site.workspace, site.github, site.repository, site.fetch_pull, comments=site.settings.comments
+        )
         judgement = bench.judge(number)
         workspace.talk(f"{site.repository}#{number}: {judgement.fate.value} {judgement.level or ''}".rstrip())
 

@@ -55,7 +55,7 @@ Fetch = Callable[[int, Pull], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class PullRequestJudge:
     """Where pull requests of one repository are judged, and how GitHub is told."""
 
     workspace: Workspace

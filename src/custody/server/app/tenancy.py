@@ -22,7 +22,7 @@ WHAT_SIGNS_MAX = 1_000
 T = TypeVar("T")
 
 
-class KeptTenancy:
+class StoredTenancy:
     """The ``Keeper`` of projects and tokens that are kept; asked from any thread, it never answers from memory."""
 
     def __init__(self, workspace: Workspace) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 
-from custody.core.errors import CustodyError, InputError, Later, StoreError
+from custody.core.errors import CustodyError, InputError, RetryLater, StoreError
 from custody.server.app.control import control_of, storable
 from custody.server.app.jobs import JobContext, add_due, payload_of
 from custody.server.control import ControlTables, Job
@@ -136,7 +136,7 @@ class JobWorker:
             tally.aside += control.jobs.set_aside(job, self.workspace.now_ns(), words)
             return
         waits = back_off_ns(job.attempts, self._chance(), self.rules)
-        if isinstance(error, Later):
+        if isinstance(error, RetryLater):
             waits = max(waits, error.seconds * _SECOND_NS)
         due = self.workspace.now_ns() + waits
         tally.again += control.jobs.again(job, due, words)

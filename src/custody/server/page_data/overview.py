@@ -13,7 +13,7 @@ from custody.workspace.workspace import Workspace, has_repository
 
 
 @dataclass(frozen=True, slots=True)
-class Ability:
+class Capability:
     """Something that custody tells: from which tables, on which page, and what to run while there is nothing yet."""
 
     name: str
@@ -25,8 +25,8 @@ class Ability:
     """Whether the repository has to be here as well."""
 
 
-ABILITIES: tuple[Ability, ...] = (
-    Ability(
+ABILITIES: tuple[Capability, ...] = (
+    Capability(
         "Who wrote which line",
         ("file_edit", "file_state", "traced_file"),
         "blame",
@@ -34,29 +34,31 @@ ABILITIES: tuple[Ability, ...] = (
         "custody init",
         in_repository=True,
     ),
-    Ability(
+    Capability(
         "What agents were asked, and what they did",
         ("prompt", "tool_call"),
         "sessions",
         "no session was captured",
         "custody import",
     ),
-    Ability(
+    Capability(
         "Which change does what another one does",
         ("dupe_change",),
         "changes",
         "no change is indexed",
         "custody dupes index",
     ),
-    Ability(
+    Capability(
         "How far an agent's record carries",
         ("decision",),
         "trust",
         "nobody recorded a decision about an agent's change",
         "custody trust reverts",
     ),
-    Ability("What statements rest on", ("registry_source",), "sources", "no source is registered", "custody cite add"),
-    Ability(
+    Capability(
+        "What statements rest on", ("registry_source",), "sources", "no source is registered", "custody cite add"
+    ),
+    Capability(
         "What calls what, and in which order",
         ("tool_call", "span"),
         "graph",
@@ -67,10 +69,10 @@ ABILITIES: tuple[Ability, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class AbilityState:
+class CapabilityState:
     """An ability and whether there is anything that it can tell from."""
 
-    ability: Ability
+    ability: Capability
     can: bool
     why_not: str | None
 
@@ -83,7 +85,7 @@ class OverviewPage:
     chains: int
     since: str | None
     checks: Sequence[DoctorCheck]
-    standing: Sequence[AbilityState]
+    standing: Sequence[CapabilityState]
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -114,9 +116,9 @@ def read_overview_page(workspace: Workspace) -> OverviewPage:
     )
 
 
-def _standing(ability: Ability, held: frozenset[str], here: Callable[[], bool]) -> AbilityState:
+def _standing(ability: Capability, held: frozenset[str], here: Callable[[], bool]) -> CapabilityState:
     if not held.intersection(ability.tables):
-        return AbilityState(ability, can=False, why_not=ability.next)
+        return CapabilityState(ability, can=False, why_not=ability.next)
     if ability.in_repository and not here():
-        return AbilityState(ability, can=False, why_not="this service has no repository of the project")
-    return AbilityState(ability, can=True, why_not=None)
+        return CapabilityState(ability, can=False, why_not="this service has no repository of the project")
+    return CapabilityState(ability, can=True, why_not=None)

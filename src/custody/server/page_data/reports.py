@@ -27,7 +27,7 @@ class Documents:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundAt:
+class FindingRow:
     """A finding and what to do about it."""
 
     finding: CiteFinding
@@ -41,7 +41,7 @@ class AuditedDocument:
     path: str
     lines: list[str]
     audit: CiteAuditReport
-    found: dict[int, list[FoundAt]]
+    found: dict[int, list[FindingRow]]
 
 
 def documents(workspace: Workspace, text: str | None) -> Documents:
@@ -79,9 +79,9 @@ def audited(workspace: Workspace, file: str) -> AuditedDocument:
     if isinstance(found, NoWorkFile):
         raise NameNotFound(f"'{path.display}' cannot be shown: {found.reason}", hint="/sources lists the documents")
     audit = cite_audit(here, [str(path)])
-    by_line: dict[int, list[FoundAt]] = defaultdict(list)
+    by_line: dict[int, list[FindingRow]] = defaultdict(list)
     for finding in audit.findings:
-        by_line[finding.line].append(FoundAt(finding, remedy_of(finding.code)))
+        by_line[finding.line].append(FindingRow(finding, remedy_of(finding.code)))
     try:
         lines = found.content.decode().splitlines()
     except UnicodeDecodeError as error:

@@ -14,7 +14,7 @@ from custody.core.errors import CustodyError, WorldError
 from custody.server.app.questions import Note
 from custody.server.pages.assets import assets
 from custody.server.pages.book import BY_NAME, PAGES
-from custody.server.pages.frame import Frame, PageSurroundings, render
+from custody.server.pages.frame import Frame, PageEnvironment, render
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.workspace.workspace import Workspace
 
@@ -87,7 +87,7 @@ def report_files(
 ) -> Iterator[tuple[str, bytes]]:
     """Every file of a report with its content, page by page; ``written`` says at the end what came of it."""
     links = FileLinks(most)
-    around = PageSurroundings(project=workspace.project, version=__version__, made=made)
+    around = PageEnvironment(project=workspace.project, version=__version__, made=made)
     frame = Frame(links=links, around=around, book=PAGES, inline=_inline(workspace, links, around, note))
     for asset in assets().values():
         yield f"assets/{asset.name}", asset.data
@@ -113,7 +113,7 @@ def report_files(
 
 
 def _inline(
-    workspace: Workspace, links: FileLinks, around: PageSurroundings, note: Note | None
+    workspace: Workspace, links: FileLinks, around: PageEnvironment, note: Note | None
 ) -> Callable[[str, Mapping[str, str]], str]:
     """What makes a part of a page at once; one that cannot be made says why in its place."""
 

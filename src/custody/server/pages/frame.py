@@ -24,7 +24,7 @@ _IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u202
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageSurroundings:
+class PageEnvironment:
     """What a page says of its surroundings: who serves it, of which project, when it was made."""
 
     project: str
@@ -51,7 +51,7 @@ class Frame:
     """
 
     links: PageLinks
-    around: PageSurroundings
+    around: PageEnvironment
     book: Iterable[Page]
     inline: Callable[[str, Mapping[str, str]], str] | None = None
 

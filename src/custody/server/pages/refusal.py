@@ -1,7 +1,7 @@
 """A refusal as a page: in words, with what helps, and with a place to sign in where that is what is missing."""
 
 from custody import __version__
-from custody.server.pages.frame import Frame, PageSurroundings, render
+from custody.server.pages.frame import Frame, PageEnvironment, render
 from custody.server.pages.links import ServedLinks
 from custody.server.pages.page import Page, PageView
 
@@ -23,7 +23,7 @@ def refusal_page(status: int, title: str, detail: str, remedy: str | None, addre
             "next": address,
         },
     )
-    around = PageSurroundings(project="", version=__version__)
+    around = PageEnvironment(project="", version=__version__)
     return render(view, _PAGE, {}, Frame(links=ServedLinks(), around=around, book=() if sign_in else _book()))
 
 

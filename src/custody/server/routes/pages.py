@@ -13,7 +13,7 @@ from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, P
 from custody.server.gatekeeper import cookie_for
 from custody.server.pages.assets import Asset, assets
 from custody.server.pages.book import PAGES
-from custody.server.pages.frame import Frame, PageSurroundings, render
+from custody.server.pages.frame import Frame, PageEnvironment, render
 from custody.server.pages.links import ServedLinks
 from custody.server.pages.live import head_of
 from custody.server.pages.page import Page, PageParams
@@ -72,7 +72,7 @@ def _page(page: Page) -> Endpoint:
         given = {name: call.text(name) for name in page.takes}
         said = {name: value for name, value in given.items() if value}
         asked = PageParams(said, _noting(call))
-        around = PageSurroundings(
+        around = PageEnvironment(
             project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START
         )
 

@@ -9,7 +9,7 @@ from custody.server.app.tenancy_model import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
 from custody.server.metrics import MEDIA
 from custody.server.problems import wants_page
-from custody.server.wire.service import Health, Ready, Welcome
+from custody.server.wire.service import Health, ReadyReport, ServiceInfo
 
 
 async def health(call: EndpointCall) -> HttpAnswer:
@@ -22,7 +22,7 @@ async def health(call: EndpointCall) -> HttpAnswer:
 async def ready(call: EndpointCall) -> HttpAnswer:
     """That the store answers; if not, the error it gives becomes a 503."""
     await call.ask(lambda workspace: evidence(workspace, None, 1))
-    return HttpAnswer.of(Ready(status="ready"))
+    return HttpAnswer.of(ReadyReport(status="ready"))
 
 
 async def metrics(call: EndpointCall) -> HttpAnswer:
@@ -35,7 +35,7 @@ async def welcome(call: EndpointCall) -> HttpAnswer:
     if wants_page(call.request.headers.get("accept"), call.path):
         return HttpAnswer(body=b"", status=303, headers={"location": "/overview"})
     return HttpAnswer.of(
-        Welcome(service="custody", version=__version__, project=call.grant.project, openapi="/openapi.json")
+        ServiceInfo(service="custody", version=__version__, project=call.grant.project, openapi="/openapi.json")
     )
 
 
@@ -60,7 +60,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         words="Say what this is.",
         scope=TokenScope.READ,
         handle=welcome,
-        gives={200: Welcome},
+        gives={200: ServiceInfo},
     ),
     Endpoint(
         method="GET",
@@ -78,7 +78,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         words="Say that the store answers.",
         scope=TokenScope.READ,
         handle=ready,
-        gives={200: Ready},
+        gives={200: ReadyReport},
     ),
     Endpoint(
         method="GET",

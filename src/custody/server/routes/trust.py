@@ -2,7 +2,7 @@
 
 from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
-from custody.server.app.decisions import DecidedOtherwise, decide
+from custody.server.app.decisions import ConflictingDecision, decide
 from custody.server.app.question_pages import decisions
 from custody.server.app.questions import agent_explained, agent_shown
 from custody.server.app.tenancy_model import TokenScope
@@ -59,7 +59,7 @@ async def record(call: EndpointCall) -> HttpAnswer:
     who = read_actor(call)
     try:
         done = await call.ask(lambda workspace: decide(workspace, said, who))
-    except DecidedOtherwise as error:
+    except ConflictingDecision as error:
         raise HttpProblem(409, error.message, remedy=error.hint) from error
     return HttpAnswer(body=encode_report(done.report), status=201 if done.is_new else 200)
 

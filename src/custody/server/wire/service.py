@@ -221,13 +221,13 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     version: str
 
 
-class Ready(msgspec.Struct, frozen=True, kw_only=True):
+class ReadyReport(msgspec.Struct, frozen=True, kw_only=True):
     """That the store answers."""
 
     status: Literal["ready"]
 
 
-class Welcome(msgspec.Struct, frozen=True, kw_only=True):
+class ServiceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What this service is, and where its questions are listed."""
 
     service: Literal["custody"]

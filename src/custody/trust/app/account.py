@@ -62,7 +62,7 @@ class TrustListPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MayLand:
+class MergeAllowance:
     """What an agent may land without review: by its tier, in the budget's window, and what is against all of it."""
 
     lines_max: int
@@ -82,7 +82,7 @@ class TrustAgentState:
     at: str
     profile: str
     line: TrustLine
-    may_land: MayLand
+    may_land: MergeAllowance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,14 +146,14 @@ def describe_agent(workspace: Workspace, agent: str, standing: TrustStanding, as
     return TrustAgentState(text_from(asked.now_ns), asked.rules.profile, line, may_land)
 
 
-def _may_land(workspace: Workspace, agent: str, standing: TrustStanding, asked: TrustQuery) -> MayLand:
+def _may_land(workspace: Workspace, agent: str, standing: TrustStanding, asked: TrustQuery) -> MergeAllowance:
     rules = asked.rules
     trust = trust_at(standing, asked.now_ns, rules)
     with workspace.reading() as store, read_settled_decisions(store):
         spent = spent_by(store, ChangeAuthor(agent), ProposedChange(head="", lines=0), asked).agent
     line = trust_line(agent, standing, asked)
     budget = budget_of(trust, rules)
-    return MayLand(
+    return MergeAllowance(
         lines_max=line.lines_max,
         budget=budget,
         budget_left=max(0, budget - spent),

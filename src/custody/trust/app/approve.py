@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from custody.config import Effective
+from custody.config import EffectiveRules
 from custody.core.errors import InputError
 from custody.core.ids import Digest
 from custody.core.wire.arrival import Arrival
@@ -186,7 +186,7 @@ def _damage(workspace: Workspace) -> str | None:
 
 
 def decide_approvals(
-    store: Store, change: ChangeRange, lines: Mapping[ChangeAuthor, int], effective: Effective, now_ns: int
+    store: Store, change: ChangeRange, lines: Mapping[ChangeAuthor, int], effective: EffectiveRules, now_ns: int
 ) -> list[tuple[AuthorApproval, AgentApproval]]:
     """Return the answer about each author of ``lines``, with its report; every record is read again, no cache is used.
 

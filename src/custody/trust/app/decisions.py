@@ -18,13 +18,13 @@ from custody.trust.engine import replay
 from custody.trust.model import (
     Account,
     ChangeComplexity,
+    ChangeStakes,
     CurrentModel,
     DecisionEntry,
+    DecisionOverride,
     DecisionType,
     Entry,
-    Overridden,
     RecoveryEntry,
-    Stakes,
     UnknownAgent,
 )
 from custody.trust.queries.decisions import decisions_of_agent
@@ -86,17 +86,17 @@ def append_decision(store: Store, look: Callable[[], Sequence[Arrival]]) -> Appe
 
     def looked() -> Sequence[Arrival]:
         if not store.views.current():
-            raise _Behind
+            raise _IndexBehind
         return look()
 
     for _ in range(SETTLE_MAX):
         store.catch_up()
-        with suppress(_Behind):
+        with suppress(_IndexBehind):
             return store.append_what(looked)
     raise being_made_again()
 
 
-class _Behind(Exception):
+class _IndexBehind(Exception):
     """The index has not read every record."""
 
 
@@ -153,14 +153,14 @@ def _entry(record: Record, view: Decision) -> Entry:
         return RecoveryEntry(view.id, view.at_ns, ref, view.boost or 0.0, view.actor, view.reason)
     decision = DecisionType(view.decision.value)
     if view.overrides is not None:
-        return Overridden(view.id, view.at_ns, ref, view.overrides, decision, view.actor, view.reason)
+        return DecisionOverride(view.id, view.at_ns, ref, view.overrides, decision, view.actor, view.reason)
     return DecisionEntry(
         id=view.id,
         at_ns=view.at_ns,
         record=ref,
         # What was taken back was not good, whatever else the record calls it.
         decision=decision if view.reverts is None else DecisionType.REJECTED,
-        stakes=Stakes(_COMPLEXITIES.get(view.complexity or ""), view.changed_lines, view.review_ms),
+        stakes=ChangeStakes(_COMPLEXITIES.get(view.complexity or ""), view.changed_lines, view.review_ms),
         actor=view.actor,
         reason=view.reason,
         commit=view.commit or view.commit_name,

@@ -12,7 +12,7 @@ from custody.git import Commit, Comparison, Person, Walk
 from custody.trust.app.approval_case import proposed_lines, touched_by
 from custody.trust.app.record import areas_of
 from custody.trust.approval import TouchedPath
-from custody.trust.model import DecisionEntry, DecisionType, Stakes
+from custody.trust.model import ChangeStakes, DecisionEntry, DecisionType
 from custody.trust.past_decisions import PastDecision
 from custody.trust.repair_words import CommitText, Labels, labels_of
 from custody.trust.rules import TrustRules
@@ -102,7 +102,7 @@ def _pasts(changes: Sequence[_CommitDiff], labels: Labels, rules: TrustRules) ->
             at_ns=at_ns,
             record=RecordRef(PENDING, Seq(place)),
             decision=DecisionType.ACCEPTED if mended is None else DecisionType.MODIFIED,
-            stakes=Stakes(complexity_of(change.lines, rules), change.lines),
+            stakes=ChangeStakes(complexity_of(change.lines, rules), change.lines),
             commit=sha,
             operator=change.operator,
             areas=change.areas,

@@ -12,7 +12,7 @@ from custody.trust.app.silent_reverts import silent_reverts
 from custody.trust.app.undone_states import RevertPair, undone_by
 from custody.trust.revert_words import ID_DIGITS_MIN, Claim, number_of
 from custody.trust.rules import TrustRules
-from custody.trust.undo_check import UNDONE_NOTHING, Undone, UndoShare
+from custody.trust.undo_check import UNDONE_NOTHING, UndoMeasure, UndoShare
 from custody.workspace.workspace import Workspace
 
 DAY_SECONDS = 86_400
@@ -75,7 +75,7 @@ class Revert:
     said: str | None = None
     target: CommitSha | None = None
     parent: CommitSha | None = None
-    undone: Undone = UNDONE_NOTHING
+    undone: UndoMeasure = UNDONE_NOTHING
     cancelled_by: CommitSha | None = None
     partly: bool = False
 
@@ -226,7 +226,7 @@ def _judged(workspace: Workspace, history: RevertHistory, claimed: Sequence[Reve
     return [_state(revert, undone[place], rules) if place in undone else revert for place, revert in enumerate(claimed)]
 
 
-def _state(revert: Revert, undone: Undone, rules: TrustRules) -> Revert:
+def _state(revert: Revert, undone: UndoMeasure, rules: TrustRules) -> Revert:
     state = _TAKEN[undone.how_much(rules)]
     if state is RevertState.WHOLE and revert.partly:
         state = RevertState.PARTIAL  # whoever wrote it knows best that it was not all

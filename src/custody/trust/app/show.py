@@ -5,7 +5,7 @@ from custody.trust.app.chance import make_chance_estimator
 from custody.trust.app.decisions import TrustQuery, agents_in, known_account, make_trust_query, read_settled_decisions
 from custody.trust.app.standing import read_standing
 from custody.trust.engine import trust_at
-from custody.trust.model import DecisionEntry, Entry, Overridden, ScoreStep, Stakes, TrustStanding
+from custody.trust.model import ChangeStakes, DecisionEntry, DecisionOverride, Entry, ScoreStep, TrustStanding
 from custody.trust.score import NS_PER_DAY
 from custody.trust.tiers import lines_max
 from custody.trust.wire.report import (
@@ -87,8 +87,8 @@ def trust_line(agent: str, standing: TrustStanding, asked: TrustQuery) -> TrustL
 def report_step(step: ScoreStep) -> ScoreStepReport:
     """A step as it is reported."""
     entry = step.entry
-    stakes = entry.stakes if isinstance(entry, DecisionEntry) else Stakes()
-    said = entry.decision if isinstance(entry, Overridden) else step.decision
+    stakes = entry.stakes if isinstance(entry, DecisionEntry) else ChangeStakes()
+    said = entry.decision if isinstance(entry, DecisionOverride) else step.decision
     return ScoreStepReport(
         record=str(entry.record),
         id=entry.id,
@@ -112,7 +112,7 @@ def report_step(step: ScoreStep) -> ScoreStepReport:
 
 def _kind(entry: Entry, step: ScoreStep) -> EntryKind:
     if not isinstance(entry, DecisionEntry):
-        return "override" if isinstance(entry, Overridden) else "recovery"
+        return "override" if isinstance(entry, DecisionOverride) else "recovery"
     if entry.reverts is not None:
         return "revert"
     if not entry.unreviewed:

@@ -17,7 +17,7 @@ from custody.trust.app.decisions import read_settled_decisions
 from custody.trust.app.folder import FolderWorkspace, trust_rules
 from custody.trust.app.git_history import CommitDecisions, history
 from custody.trust.app.record import areas_of
-from custody.trust.model import DecisionEntry, Stakes
+from custody.trust.model import ChangeStakes, DecisionEntry
 from custody.trust.past_decisions import PastDecision
 from custody.trust.rules import TrustRules
 from custody.trust.simulate import PolicyTally, SimulatedChange, SimulationResult, simulate
@@ -146,7 +146,7 @@ def _add_touched_paths(
             assert isinstance(entry, DecisionEntry), "only decisions are about commits"
             lines = max(entry.stakes.lines or 0, proposed_lines(diff.files, rules))
             areas = entry.areas or areas_of(diff.files, rules)
-            stakes = Stakes(entry.stakes.complexity, lines, entry.stakes.review_ms)
+            stakes = ChangeStakes(entry.stakes.complexity, lines, entry.stakes.review_ms)
             touched = tuple(touched_by(diff.files))
             seen[entry.id + past.agent] = replace(
                 past, entry=replace(entry, stakes=stakes, areas=areas), touched=touched

@@ -5,7 +5,15 @@ from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
 from custody.git import Comparison, FileAt, FileChange, NoObject, Object, ObjectInfo, ObjectReader, Repository
-from custody.trust.undo_check import UNDONE_NOTHING, LineCounts, States, Undone, lines_of, undone_lines, undone_whole
+from custody.trust.undo_check import (
+    UNDONE_NOTHING,
+    LineCounts,
+    States,
+    UndoMeasure,
+    lines_of,
+    undone_lines,
+    undone_whole,
+)
 from custody.workspace.workspace import Progress
 
 FILES_MAX = 2000
@@ -36,7 +44,7 @@ class _FourStates:
     now: str | None
 
 
-def undone_by(repository: Repository, pairs: Sequence[RevertPair], progress: Progress) -> Iterator[Undone]:
+def undone_by(repository: Repository, pairs: Sequence[RevertPair], progress: Progress) -> Iterator[UndoMeasure]:
     """What each pair's later commit took back of the earlier one, in their order."""
     progress.start("comparing commits", len(pairs))
     changed = _changed(repository, pairs)
@@ -71,7 +79,7 @@ def _files(changes: Sequence[FileChange], infos: Iterator[ObjectInfo | NoObject]
         yield _FourStates(old, new, then, now)
 
 
-def _undone(objects: ObjectReader[Object], file: _FourStates) -> Undone:
+def _undone(objects: ObjectReader[Object], file: _FourStates) -> UndoMeasure:
     texts = {name: _lines(objects, name) for name in {file.old, file.new, file.then, file.now}}
     old, new, then, now = (texts[name] for name in (file.old, file.new, file.then, file.now))
     if old is None or new is None or then is None or now is None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from custody.cite.app.links import LinkSelection, cite_check_links
-from custody.cite.app.registry_stores import InStore
+from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import DAY_NS, HOUR_NS, LinkAnswer, LinkCheck, LinkOutcome, SkippedLink
 from custody.cite.queries.registry import RegistryTables
@@ -47,7 +47,7 @@ class Told:
 def workspace(tmp_path: Path) -> Workspace:
     """A workspace at noon with three sources."""
     made = Workspace(a_git_folder(tmp_path / "repository"), now_ns=lambda: NOON)
-    registry = SourceRegistry(InStore(made), "ana", made.now_ns, made.token)
+    registry = SourceRegistry(RecordRegistryStore(made), "ana", made.now_ns, made.token)
     for n in range(1, 4):
         registry.register(a_source(n))
     return made
@@ -189,7 +189,7 @@ def test_a_server_that_asked_for_patience_is_left_alone_until_then(workspace: Wo
 
 
 def test_what_is_not_asked_says_why(workspace: Workspace) -> None:
-    registry = SourceRegistry(InStore(workspace), "ana", workspace.now_ns, workspace.token)
+    registry = SourceRegistry(RecordRegistryStore(workspace), "ana", workspace.now_ns, workspace.token)
     for url in ("http://10.0.0.1/", "ftp://example.org/x", None):
         registry.register(a_source(url=url, title=f"t {url}"))
     web = Told()
@@ -203,7 +203,9 @@ def test_what_is_not_asked_says_why(workspace: Workspace) -> None:
 
 
 def test_an_alias_is_the_source_it_was_merged_into(workspace: Workspace) -> None:
-    SourceRegistry(InStore(workspace), "ana", workspace.now_ns, workspace.token).merge("S1", "S2", "the same")
+    SourceRegistry(RecordRegistryStore(workspace), "ana", workspace.now_ns, workspace.token).merge(
+        "S1", "S2", "the same"
+    )
     report = checked(workspace, a_look(1), wanted=LinkSelection(sources=("S2", "S1")))
     assert [(link.id, link.address) for link in report.links] == [("S1", URLS[0])]
 

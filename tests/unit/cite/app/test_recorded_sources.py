@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from custody.capture import TRANSCRIPT_READERS
 from custody.cite.app.recorded_sources import RecordedSource, plan_registrations
 from custody.cite.app.registry import cite_list, cite_show
-from custody.cite.app.registry_stores import InStore
+from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.event_fold import apply
 from custody.cite.events import Stamp
@@ -142,7 +142,7 @@ def test_what_was_registered_is_not_looked_at_again(folder: Path, monkeypatch: p
             return look_up(kind, where, values)
 
         monkeypatch.setattr(store.views, "look_up", noted)
-        InStore(Workspace(folder)).adopt(store)
+        RecordRegistryStore(Workspace(folder)).adopt(store)
     assert done == 5
     assert all(values[1] == done for values in asked), "only what came after the watermark is asked for"
 
@@ -205,6 +205,6 @@ def test_deciding_many_at_once_is_deciding_one_after_the_other(drawn: list[tuple
 
 def test_the_registry_of_a_program_sees_them_too(folder: Path) -> None:
     spool_of(folder).put(an_event("source_read"))
-    registry = SourceRegistry(InStore(Workspace(folder, talk=pytest.fail)), "ana")
+    registry = SourceRegistry(RecordRegistryStore(Workspace(folder, talk=pytest.fail)), "ana")
     identity, is_new = registry.registered(ResearchSource(title="A", url="https://EXAMPLE.org/a"))
     assert (identity.source_id, is_new) == ("S1", False)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.app.registry_stores import InFile
+from custody.cite.app.registry_stores import FileRegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.core.errors import InputError, StoreError
 from tests.builders.sources import a_registry, a_source
@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 def opened(path: Path, warnings: list[str] | None = None) -> SourceRegistry:
     """The registry as a program that starts now sees it."""
-    return a_registry(InFile(path, pytest.fail if warnings is None else warnings.append))
+    return a_registry(FileRegistryStore(path, pytest.fail if warnings is None else warnings.append))
 
 
 def ids(registry: SourceRegistry) -> list[str]:

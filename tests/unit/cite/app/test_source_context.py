@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.cite.app.registry_stores import InFile, InMemory, InStore, RegistryStore
+from custody.cite.app.registry_stores import FileRegistryStore, MemoryRegistryStore, RecordRegistryStore, RegistryStore
 from custody.cite.app.source_context import AttentionAwareContextManager
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.compression import Level, Unrestorable
@@ -31,9 +31,9 @@ FISH = "Mackerel swim north. Prices of mackerel rose by 4 percent in 2024. It ra
 @pytest.fixture(params=["memory", "file", "store"])
 def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RegistryStore]:
     if request.param == "memory":
-        yield InMemory()
+        yield MemoryRegistryStore()
     elif request.param == "file":
-        yield InFile(tmp_path / "sources.jsonl", pytest.fail)
+        yield FileRegistryStore(tmp_path / "sources.jsonl", pytest.fail)
     else:
         opened: list[Store] = []
 
@@ -41,7 +41,7 @@ def keeper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RegistryS
             opened.append(a_sqlite_store(tmp_path))
             return opened[-1]
 
-        yield InStore(StoreWorkspace(tmp_path, open_store=store))
+        yield RecordRegistryStore(StoreWorkspace(tmp_path, open_store=store))
         for one in opened:
             one.close()
 
@@ -106,7 +106,7 @@ def test_what_is_shown_by_less_is_restored_to_the_byte(keeper: RegistryStore) ->
 
 def test_what_was_erased_is_not_given_back(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "repository")
-    registry = SourceRegistry(InStore(Workspace(folder)), "ana")
+    registry = SourceRegistry(RecordRegistryStore(Workspace(folder)), "ana")
     registry.register(a_source(1))
     registry.excerpt("S1", "words " * 2000)
     manager = a_manager(registry)
@@ -124,7 +124,7 @@ def test_what_was_erased_is_not_given_back(tmp_path: Path) -> None:
 
 
 def test_a_search_hit_and_a_failed_attempt_are_no_access() -> None:
-    registry = a_registry(InMemory())
+    registry = a_registry(MemoryRegistryStore())
     registry.register(a_source(1))
     for n, reading in enumerate(Reading):
         registry.read("S1", reading, f"session {n}")
@@ -168,7 +168,7 @@ def test_a_later_source_leaves_what_was_shown_as_it_was(keeper: RegistryStore) -
 
 def test_showing_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "sources.jsonl"
-    manager = a_manager(filled(InFile(path, pytest.fail)))
+    manager = a_manager(filled(FileRegistryStore(path, pytest.fail)))
     before = path.read_bytes()
     manager.context()
     manager.restore("S1")
@@ -178,8 +178,8 @@ def test_showing_writes_nothing(tmp_path: Path) -> None:
 
 def test_a_file_that_is_opened_again_gives_the_same_context_and_texts(tmp_path: Path) -> None:
     path = tmp_path / "sources.jsonl"
-    before = a_manager(filled(InFile(path, pytest.fail)))
-    after = a_manager(a_registry(InFile(path, pytest.fail)))
+    before = a_manager(filled(FileRegistryStore(path, pytest.fail)))
+    after = a_manager(a_registry(FileRegistryStore(path, pytest.fail)))
     assert after.context() == before.context()
     assert after.restore("S2") == before.restore("S2")
 
@@ -188,7 +188,7 @@ def test_a_file_that_is_opened_again_gives_the_same_context_and_texts(tmp_path: 
 
 
 def test_a_second_context_is_made_from_what_is_kept_and_a_changed_source_is_not() -> None:
-    registry = filled(InMemory())
+    registry = filled(MemoryRegistryStore())
     manager = a_manager(registry)
     first = manager.context()
     made = manager.monitor.metrics().look_ups
@@ -202,7 +202,7 @@ def test_a_second_context_is_made_from_what_is_kept_and_a_changed_source_is_not(
 
 
 def test_no_more_is_kept_than_the_settings_allow_and_the_steps_change_them() -> None:
-    registry = a_registry(InMemory())
+    registry = a_registry(MemoryRegistryStore())
     for n in range(1, 41):
         registry.register(a_source(n, metadata={"snippet": f"Sentence number {n}. Another one."}))
     manager = a_manager(registry, monitor=ContextPerformanceMonitor(ContextSettings(cache_sources=16)))
@@ -215,7 +215,7 @@ def test_no_more_is_kept_than_the_settings_allow_and_the_steps_change_them() -> 
 
 
 def test_the_monitor_knows_how_many_registrations_were_of_known_sources() -> None:
-    manager = a_manager(a_registry(InMemory()))
+    manager = a_manager(a_registry(MemoryRegistryStore()))
     ids = [manager.register(a_source(n)).source_id for n in (1, 2, 1, 1)]
     seen = manager.monitor.metrics()
     assert ids == ["S1", "S2", "S1", "S1"]
@@ -223,7 +223,7 @@ def test_the_monitor_knows_how_many_registrations_were_of_known_sources() -> Non
 
 
 def test_what_is_made_ready_ahead_is_used_when_it_is_asked_for() -> None:
-    registry = a_registry(InMemory())
+    registry = a_registry(MemoryRegistryStore())
     for n in range(1, 9):
         registry.register(a_source(n, metadata={"snippet": f"Sentence number {n}. " + "More of it follows here. " * 9}))
     settings = ContextSettings(prefetch_sources=4)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.cite.app.registry_stores import InStore
+from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.queries.registry import RegistryTables
 from custody.cite.registry_view import excerpts_of
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def opened(folder: Path, talk: Callable[[str], None] = pytest.fail) -> SourceRegistry:
-    return SourceRegistry(InStore(Workspace(folder, talk=talk)), "ana")
+    return SourceRegistry(RecordRegistryStore(Workspace(folder, talk=talk)), "ana")
 
 
 def ids(registry: SourceRegistry) -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.cite.app.registry_stores import InStore
+from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.context import HEAD
 from custody.cite.source_texts import APART
@@ -22,7 +22,7 @@ CACHES = "A shared cache stores answers for many clients and asks the origin aga
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = a_git_folder(tmp_path_factory.mktemp("many") / "repository")
-    registry = SourceRegistry(InStore(Workspace(folder)), "ana")
+    registry = SourceRegistry(RecordRegistryStore(Workspace(folder)), "ana")
     for n, title in enumerate(("Fish", "Caches", "Caches again", "Nothing kept"), start=1):
         registry.register(a_source(n, title=title))
     registry.excerpt("S1", FISH)
@@ -61,7 +61,7 @@ def test_json_says_how_it_came_about(repository: Path) -> None:
 
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     folder = a_git_folder(tmp_path / "repository")
-    registry = SourceRegistry(InStore(Workspace(folder)), "ana")
+    registry = SourceRegistry(RecordRegistryStore(Workspace(folder)), "ana")
     for n in range(1, 31):
         registry.register(a_source(n))
     ran = custody(folder, "cite", "context", "--budget", str(len(HEAD) + len("29 more source(s) did not fit.\n") + 5))

@@ -14,7 +14,7 @@ import pytest
 
 from custody.cite.addresses import PORTS, AddressPolicy
 from custody.cite.links import LinkAnswer, LinkCheck, LinkOutcome
-from custody.cite.web import Forbidden, LinkChecker, backend, guarded_client, look_at
+from custody.cite.web import ForbiddenUrl, LinkChecker, backend, guarded_client, look_at
 from custody.cite.web.backend import GuardedBackend, dial_tcp
 from tests.builders.stores import NOON
 from tests.builders.web import PUBLIC, Names, Web, a_web, names, said
@@ -203,7 +203,7 @@ def test_the_client_itself_is_guarded_whoever_uses_it(trap: Web) -> None:
             ):
                 try:
                     await client.get(url, follow_redirects=True)
-                except Forbidden:
+                except ForbiddenUrl:
                     refused.append(url)
             with pytest.raises(httpx2.UnsupportedProtocol):
                 await client.get("ftp://a.example.net/")
@@ -217,7 +217,7 @@ def test_the_client_itself_is_guarded_whoever_uses_it(trap: Web) -> None:
 
 def test_a_socket_of_this_machine_is_never_opened() -> None:
     guarded = GuardedBackend(AddressPolicy(), names(), dial_tcp, 4096)
-    with pytest.raises(Forbidden):
+    with pytest.raises(ForbiddenUrl):
         asyncio.run(guarded.connect_unix_socket("/run/docker.sock"))
 
 

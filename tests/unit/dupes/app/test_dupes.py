@@ -8,7 +8,7 @@ import pytest
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes.app.bench import dupes_bench
-from custody.dupes.app.change_reader import Unread
+from custody.dupes.app.change_reader import UnreadableChange
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import dupes_cluster
 from custody.dupes.app.index import IndexRequest, dupes_index, sketch_all
@@ -246,7 +246,7 @@ def test_several_processes_and_one_sketch_the_same(world: World) -> None:
     folder = str(world.workspace.repository.git_dir)
     alone, together = (list(sketch_all(folder, asked, RULES, workers=workers)) for workers in (1, 2))
     assert alone == together
-    assert not any(isinstance(one, Unread) for one in alone)
+    assert not any(isinstance(one, UnreadableChange) for one in alone)
 
 
 def test_people_teach_it_what_a_duplicate_is(world: World) -> None:

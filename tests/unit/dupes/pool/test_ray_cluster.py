@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.dupes.app.change_reader import ChangeRef, Unread
+from custody.dupes.app.change_reader import ChangeRef, UnreadableChange
 from custody.dupes.app.index import sketch_all
 from custody.dupes.pool import WorkerLost, WorkError, pool_map
 from custody.dupes.pool.ray_cluster import FOLDER_CHARACTERS_MAX
@@ -86,7 +86,7 @@ def test_changes_of_a_repository_are_sketched_alike_by_a_cluster(tmp_path: Path)
     folder = str(discover(built.path).git_dir)
     alone = list(sketch_all(folder, asked, rules, workers=1))
     together = list(sketch_all(folder, asked, rules, workers=2, backend="ray"))
-    assert len(alone) == len(asked) and not any(isinstance(one, Unread) for one in alone)
+    assert len(alone) == len(asked) and not any(isinstance(one, UnreadableChange) for one in alone)
     assert [pickle.dumps(one) for one in together] == [pickle.dumps(one) for one in alone]
 
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from custody.gate.model import Before, MissingEvidence
+from custody.gate.model import CallsBeforeEdit, MissingEvidence
 from tests.unit.gate.builders import UNSEEN, a_change, agents, codes, rules_with, verdict
 
 
-def with_befores(befores: tuple[Before, ...] | MissingEvidence | None, **rules: object) -> list[str]:
+def with_befores(befores: tuple[CallsBeforeEdit, ...] | MissingEvidence | None, **rules: object) -> list[str]:
     return codes(replace(a_change(agents()), befores=befores), rules_with(None, **rules))
 
 
@@ -15,7 +15,7 @@ def test_nothing_is_said_where_nobody_was_to_look_or_nothing_risky_changed() -> 
 
 
 def test_calls_below_the_bound_are_unusual_and_named() -> None:
-    before = Before("src/auth/login.py", "s1", 0.019, ("Bash curl", "Read .env"))
+    before = CallsBeforeEdit("src/auth/login.py", "s1", 0.019, ("Bash curl", "Read .env"))
     assert with_befores((before,)) == ["GRAPH-UNUSUAL"]
     assert with_befores((before,), call_chance_min=0.019) == []
     (reason,) = verdict(replace(a_change(agents()), befores=(before,))).reasons

@@ -7,20 +7,20 @@ import pytest
 from custody.dupes import Category, DuplicateVerdict
 from custody.gate.checks.duplicates import duplicates
 from custody.gate.codes import CODES, Reason, ReasonCode, VerdictLevel
-from custody.gate.model import GateEvidence, MissingEvidence, Twin
+from custody.gate.model import GateEvidence, MissingEvidence, SimilarChange
 from custody.gate.rules import GateRules, LevelName
 from tests.unit.gate.builders import a_change, rules_with
 
 
-def a_match(says: DuplicateVerdict, category: Category, name: str = "0123456789ab 'fix the parser'") -> Twin:
-    return Twin(name, says, category, "the same diff")
+def a_match(says: DuplicateVerdict, category: Category, name: str = "0123456789ab 'fix the parser'") -> SimilarChange:
+    return SimilarChange(name, says, category, "the same diff")
 
 
-def a_change_with(twins: tuple[Twin, ...] | MissingEvidence | None) -> GateEvidence:
+def a_change_with(twins: tuple[SimilarChange, ...] | MissingEvidence | None) -> GateEvidence:
     return replace(a_change(), twins=twins)
 
 
-def reasons(twins: tuple[Twin, ...] | MissingEvidence | None, rules: GateRules | None = None) -> list[Reason]:
+def reasons(twins: tuple[SimilarChange, ...] | MissingEvidence | None, rules: GateRules | None = None) -> list[Reason]:
     return list(duplicates(a_change_with(twins), rules or GateRules()))
 
 

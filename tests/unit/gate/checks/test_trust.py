@@ -4,7 +4,7 @@ import pytest
 
 from custody.gate.codes import ReasonCode, VerdictLevel
 from custody.gate.model import AddedRange, LineOwner, MissingEvidence
-from custody.trust.model import Approval, Never, ReviewReason
+from custody.trust.model import Approval, ReviewReason, ReviewRequirement
 from tests.unit.gate.builders import (
     FINE,
     OTHER,
@@ -64,8 +64,10 @@ def test_records_that_could_not_be_read_are_not_good_records() -> None:
     assert (reason.code, reason.sentence, reason.remedy) == (ReasonCode.TRUST_UNKNOWN, "the store is gone", "find it")
 
 
-@pytest.mark.parametrize("never", [never for never in Never if never not in (Never.SELF, Never.LOG)])
-def test_every_never_has_its_code_in_the_gate(never: Never) -> None:
+@pytest.mark.parametrize(
+    "never", [never for never in ReviewRequirement if never not in (ReviewRequirement.SELF, ReviewRequirement.LOG)]
+)
+def test_every_never_has_its_code_in_the_gate(never: ReviewRequirement) -> None:
     assert codes(a_change(agents(), answers={ROBOT: Approval((ReviewReason(never, "because"),))})) == [never.value]
 
 

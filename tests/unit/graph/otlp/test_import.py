@@ -22,7 +22,7 @@ from custody.graph.otlp.protobuf_spans import dump_proto
 from custody.graph.otlp.report import ImportOtlpReport
 from custody.graph.queries.span_views import spans_of_execution
 from custody.graph.wire.attribute_names import MCP_METHODS, OPENINFERENCE, OPERATIONS
-from custody.graph.wire.otlp_span import Mend, OtlpProblem
+from custody.graph.wire.otlp_span import OtlpProblem, OtlpRepair
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.otlp import TRACE, a_request, an_otlp_span
@@ -269,7 +269,7 @@ def test_nothing_aborts_and_every_span_is_accounted_for(
 
 
 def test_codes_have_sentences_and_mending_is_deterministic() -> None:
-    assert len({code.value for code in Mend}) == len(Mend)
+    assert len({code.value for code in OtlpRepair}) == len(OtlpRepair)
     (span,) = spans_in(an_otlp_span(1, parent=1))
     assert not isinstance(span, OtlpProblem) and event_of(span) == event_of(span)
 
@@ -277,6 +277,6 @@ def test_codes_have_sentences_and_mending_is_deterministic() -> None:
 def test_every_code_and_every_word_of_the_conventions_has_its_place_on_the_page() -> None:
     page = (Path(__file__).resolve().parents[4] / "docs" / "graph-otel.md").read_text()
     told = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
-    assert {code.label for code in Mend} <= told
+    assert {code.label for code in OtlpRepair} <= told
     words = {*OPENINFERENCE, *(OPERATIONS.keys() - {"completion"}), *(MCP_METHODS.keys() - {"completion/complete"})}
     assert [word for word in words if f"`{word}`" not in page] == []

@@ -13,7 +13,7 @@ from custody.core.wire.event import SpanEvent, decode_event
 from custody.graph.otlp.event import SpanEventResult, event_of
 from custody.graph.otlp.json_reader import is_otlp, spans_in
 from custody.graph.wire.attribute_names import HINTS, MCP_METHODS, NAMES, OPERATION, OPERATIONS, TEXTS
-from custody.graph.wire.otlp_span import Mend, OtlpLink, OtlpProblem, OtlpSpan
+from custody.graph.wire.otlp_span import OtlpLink, OtlpProblem, OtlpRepair, OtlpSpan
 from tests.builders.otlp import START_NS, TRACE, a_request, an_otlp_span
 
 SPAN = "0000000000000001"
@@ -35,7 +35,7 @@ def the_event(made: SpanEventResult) -> SpanEvent:
     return event
 
 
-def codes(made: SpanEventResult) -> list[Mend]:
+def codes(made: SpanEventResult) -> list[OtlpRepair]:
     return [code for code, _ in made.mended]
 
 
@@ -86,10 +86,10 @@ def test_times_come_as_texts_as_numbers_and_as_moments(time: object) -> None:
 
 
 def test_times_that_are_none_are_said_and_the_span_is_kept() -> None:
-    assert codes(made_of(startTimeUnixNano="soon")) == [Mend.BAD_TIME, Mend.NO_START]
-    assert codes(made_of(endTimeUnixNano=str(2**64 - 1))) == [Mend.BAD_TIME, Mend.NO_END]
-    assert codes(made_of(startTimeUnixNano=-5, endTimeUnixNano=None)) == [Mend.BAD_TIME, Mend.NO_TIME]
-    assert codes(made_of(endTimeUnixNano="5")) == [Mend.BACKWARDS]
+    assert codes(made_of(startTimeUnixNano="soon")) == [OtlpRepair.BAD_TIME, OtlpRepair.NO_START]
+    assert codes(made_of(endTimeUnixNano=str(2**64 - 1))) == [OtlpRepair.BAD_TIME, OtlpRepair.NO_END]
+    assert codes(made_of(startTimeUnixNano=-5, endTimeUnixNano=None)) == [OtlpRepair.BAD_TIME, OtlpRepair.NO_TIME]
+    assert codes(made_of(endTimeUnixNano="5")) == [OtlpRepair.BACKWARDS]
     for made in (made_of(startTimeUnixNano=0), made_of(endTimeUnixNano=0), made_of(endTimeUnixNano="5")):
         assert the_event(made).name == "step 1"
     assert [the_event(made_of(**{name: "0"})).phase for name in ("startTimeUnixNano", "endTimeUnixNano")] == [
@@ -228,16 +228,16 @@ def test_attributes_are_bounded_and_those_of_conventions_stay() -> None:
 
 def test_a_name_that_does_not_fit_is_made_to_fit() -> None:
     assert [the_event(made_of(name=name)).name for name in ("", "a\nb")] == ["unnamed", "a b"]
-    assert codes(made_of(name="x" * 201)) == [Mend.BAD_NAME]
+    assert codes(made_of(name="x" * 201)) == [OtlpRepair.BAD_NAME]
     assert the_event(made_of(name="x" * 201)).name != the_event(made_of(name="x" * 202)).name
 
 
 def test_a_span_inside_itself_and_one_with_too_many_links() -> None:
     made = made_of(number=1, parent=1)
-    assert codes(made) == [Mend.OWN_PARENT] and the_event(made).parent is None
+    assert codes(made) == [OtlpRepair.OWN_PARENT] and the_event(made).parent is None
     links = [{"traceId": TRACE, "spanId": f"{n:016x}"} for n in range(1, 200)]
     linked = made_of(links=links)
-    assert codes(linked) == [Mend.LINKS] and len(the_event(linked).links) == 128
+    assert codes(linked) == [OtlpRepair.LINKS] and len(the_event(linked).links) == 128
 
 
 def test_custody_s_own_words_count_only_on_its_own_spans() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.intake.settings.jsonc import JsoncNode, Unreadable, parse
+from custody.intake.settings.jsonc import JsoncError, JsoncNode, parse
 from tests.unit.intake.settings.strategies import laid_out, values
 
 
@@ -42,7 +42,7 @@ def _check_places(text: bytes, node: JsoncNode) -> None:
 def test_anything_else_is_refused_by_place(data: bytes) -> None:
     try:
         parse(data)
-    except Unreadable as error:
+    except JsoncError as error:
         said = str(error)
     else:
         said = "line 0"
@@ -55,7 +55,7 @@ def test_a_byte_less_is_seldom_the_same_and_never_a_crash(data: st.DataObject) -
     at = data.draw(st.integers(0, len(text) - 1))
     try:
         parse(text[:at] + text[at + 1 :])
-    except Unreadable:
+    except JsoncError:
         return
 
 
@@ -91,5 +91,5 @@ def test_by_hand(data: bytes, value: Any) -> None:
     ],
 )
 def test_the_place_is_told(data: bytes, place: str) -> None:
-    with pytest.raises(Unreadable, match=place):
+    with pytest.raises(JsoncError, match=place):
         parse(data)

@@ -21,7 +21,7 @@ from custody.intake.settings import (
     unsettings_edit,
 )
 from custody.intake.settings import transaction as changing
-from custody.intake.settings.byte_swap import Swap, apply_swaps, revert_swaps, unswapped
+from custody.intake.settings.byte_swap import ByteSwap, apply_swaps, revert_swaps, unswapped
 from custody.intake.settings.files import FILE_BYTES_MAX, look
 from tests.builders.set_up import an_ask, set_up, take_out
 
@@ -211,12 +211,12 @@ def test_a_diff_reads_as_one(tmp_path: Path) -> None:
 
 
 def test_swaps_by_hand() -> None:
-    swaps = [Swap(1, b"", b"1"), Swap(1, b"", b"2"), Swap(3, b"c", b", c x")]
+    swaps = [ByteSwap(1, b"", b"1"), ByteSwap(1, b"", b"2"), ByteSwap(3, b"c", b", c x")]
     assert apply_swaps(b"a/bcd", swaps) == b"a12/b, c xd"
     assert unswapped(b"a12/b, c xd", swaps) == b"a/bcd"
-    assert revert_swaps(b"zz a12/b, c xd", [Swap(0, b"c", b", c x")]) == b"zz a12/bcd"
-    assert revert_swaps(b"xx", [Swap(0, b"", b"x")]) is None
-    for wrong in ([Swap(0, b"z", b"")], [Swap(0, b"a/", b""), Swap(1, b"/", b"")]):
+    assert revert_swaps(b"zz a12/b, c xd", [ByteSwap(0, b"c", b", c x")]) == b"zz a12/bcd"
+    assert revert_swaps(b"xx", [ByteSwap(0, b"", b"x")]) is None
+    for wrong in ([ByteSwap(0, b"z", b"")], [ByteSwap(0, b"a/", b""), ByteSwap(1, b"/", b"")]):
         with pytest.raises(ValueError):
             apply_swaps(b"a/bcd", wrong)
     with pytest.raises(ValueError):
@@ -228,7 +228,7 @@ def test_swaps_by_hand() -> None:
 
 def test_notes_come_back_as_they_were_kept(tmp_path: Path) -> None:
     note = ManifestEntry(
-        path="/a/\udcff", whose="cursor", created=True, after="0" * 64, swaps=(Swap(1, b"\xff", b"\n\xfe"),),
+        path="/a/\udcff", whose="cursor", created=True, after="0" * 64, swaps=(ByteSwap(1, b"\xff", b"\n\xfe"),),
         members=("hooks",), folders=("/a",), users=("/r/.git/custody",), aside="1" * 64,
     )  # fmt: skip
     Manifest.of(tmp_path).with_notes([note]).keep()

@@ -8,7 +8,7 @@ import pytest
 
 from custody.core.ids import CommitSha
 from custody.gate.wire.forms import MARK
-from custody.server.app.github_pull_requests import CHECK, Bench, Judgement, ReviewFate
+from custody.server.app.github_pull_requests import CHECK, Judgement, PullRequestJudge, ReviewFate
 from custody.server.github.api import GitHub, GitHubBusy, PlainToken
 from custody.server.github.shapes import Pull
 from custody.workspace.workspace import Workspace
@@ -31,13 +31,13 @@ def built(tmp_path: Path) -> Built:
 
 
 @pytest.fixture
-def bench(fake: FakeGitHub, built: Built) -> Iterator[Bench]:
+def bench(fake: FakeGitHub, built: Built) -> Iterator[PullRequestJudge]:
     github = GitHub(fake.url, PlainToken(TOKEN), lambda: NOW_NS)
-    yield Bench(Workspace(built.path, now_ns=lambda: NOW_NS), github, REPOSITORY, lambda number, pull: None)
+    yield PullRequestJudge(Workspace(built.path, now_ns=lambda: NOW_NS), github, REPOSITORY, lambda number, pull: None)
     github.close()
 
 
-def test_the_head_gets_a_check_run_with_the_verdict(fake: FakeGitHub, built: Built, bench: Bench) -> None:
+def test_the_head_gets_a_check_run_with_the_verdict(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
     assert bench.judge(3) == Judgement(ReviewFate.TOLD, head, "review", 1)
@@ -47,7 +47,9 @@ def test_the_head_gets_a_check_run_with_the_verdict(fake: FakeGitHub, built: Bui
     assert not fake.comments
 
 
-def test_judged_again_the_same_run_and_comment_are_edited(fake: FakeGitHub, built: Built, bench: Bench) -> None:
+def test_judged_again_the_same_run_and_comment_are_edited(
+    fake: FakeGitHub, built: Built, bench: PullRequestJudge
+) -> None:
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
     talking = replace(bench, comments=True)
@@ -58,7 +60,7 @@ def test_judged_again_the_same_run_and_comment_are_edited(fake: FakeGitHub, buil
 
 @pytest.mark.parametrize(("login", "other"), [(None, "somebody"), ("a-person", "somebody"), ("a-person", "x[bot]")])
 def test_a_strangers_comment_with_our_mark_stays(
-    fake: FakeGitHub, built: Built, bench: Bench, login: str | None, other: str
+    fake: FakeGitHub, built: Built, bench: PullRequestJudge, login: str | None, other: str
 ) -> None:
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
@@ -70,7 +72,9 @@ def test_a_strangers_comment_with_our_mark_stays(
     assert fake.comments[1]["body"] == f"{MARK}\napprove"
 
 
-def test_a_check_run_of_somebody_else_with_our_name_stays(fake: FakeGitHub, built: Built, bench: Bench) -> None:
+def test_a_check_run_of_somebody_else_with_our_name_stays(
+    fake: FakeGitHub, built: Built, bench: PullRequestJudge
+) -> None:
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
     bench.github.put_check_run(REPOSITORY, b'{"name": "custody", "head_sha": "%s", "output": {}}' % head.encode())
@@ -79,7 +83,7 @@ def test_a_check_run_of_somebody_else_with_our_name_stays(fake: FakeGitHub, buil
     assert "conclusion" not in fake.check_runs[1]
 
 
-def test_a_closed_request_is_let_be(fake: FakeGitHub, built: Built, bench: Bench) -> None:
+def test_a_closed_request_is_let_be(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
     fake.closed(3, None)
@@ -87,7 +91,7 @@ def test_a_closed_request_is_let_be(fake: FakeGitHub, built: Built, bench: Bench
     assert not fake.check_runs
 
 
-def test_a_head_that_moves_meanwhile_is_judged_again(fake: FakeGitHub, built: Built, bench: Bench) -> None:
+def test_a_head_that_moves_meanwhile_is_judged_again(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
     base, first, last = a_history(built, {b"a.py": OLD}, {b"a.py": NEW}, {b"a.py": NEW * 2})
     fake.opened(3, base, first)
     seen = moving(fake, [last])
@@ -95,14 +99,14 @@ def test_a_head_that_moves_meanwhile_is_judged_again(fake: FakeGitHub, built: Bu
     assert [run["head_sha"] for run in fake.check_runs.values()] == [last]
 
 
-def test_a_head_that_never_rests_is_left_for_later(fake: FakeGitHub, built: Built, bench: Bench) -> None:
+def test_a_head_that_never_rests_is_left_for_later(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
     base, first, last = a_history(built, {b"a.py": OLD}, {b"a.py": NEW}, {b"a.py": NEW * 2})
     fake.opened(3, base, first)
     assert replace(bench, fetch=moving(fake, [last, first] * 9)).judge(3) == Judgement(ReviewFate.MOVED)
     assert not fake.check_runs
 
 
-def test_what_cannot_be_judged_is_not_let_pass(fake: FakeGitHub, built: Built, bench: Bench) -> None:
+def test_what_cannot_be_judged_is_not_let_pass(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
     (base,) = a_history(built, {b"a.py": OLD})
     fake.opened(3, base, "d" * 40)
     assert replace(bench, comments=True).judge(3) == Judgement(ReviewFate.TOLD, CommitSha("d" * 40), None, 1, 1)
@@ -110,7 +114,7 @@ def test_what_cannot_be_judged_is_not_let_pass(fake: FakeGitHub, built: Built, b
     assert "could not be judged" in fake.comments[1]["body"]
 
 
-def test_hostile_words_of_a_fork_stay_words(fake: FakeGitHub, built: Built, bench: Bench) -> None:
+def test_hostile_words_of_a_fork_stay_words(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     pull = fake.opened(3, base, head, title="--upload-pack=touch pwned", body="\x00<img onerror=x> @everyone")
     pull["head"] |= {"ref": "--exec=touch pwned", "label": "$(touch pwned)"}
@@ -118,7 +122,7 @@ def test_hostile_words_of_a_fork_stay_words(fake: FakeGitHub, built: Built, benc
     assert "@everyone" not in fake.comments[1]["body"]
 
 
-def test_a_busy_github_is_the_callers_to_ask_again(fake: FakeGitHub, built: Built, bench: Bench) -> None:
+def test_a_busy_github_is_the_callers_to_ask_again(fake: FakeGitHub, built: Built, bench: PullRequestJudge) -> None:
     base, head = a_history(built, {b"a.py": OLD}, {b"a.py": NEW})
     fake.opened(3, base, head)
     fake.refusals.append(Refusal(503, "check-runs", headers={"Retry-After": "9"}))

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from custody.server.app.name_lookup import in_work_tree
 from custody.server.pages.assets import assets
 from custody.server.pages.book import PAGES
-from custody.server.pages.frame import Frame, PageSurroundings, block, environment, render
+from custody.server.pages.frame import Frame, PageEnvironment, block, environment, render
 from custody.server.pages.links import ServedLinks
 from custody.server.pages.page import Page, PageView
 from custody.server.pages.page_lookup import page_for
@@ -78,7 +78,7 @@ def test_a_long_text_is_cut_and_an_address_never() -> None:
     long = "x" * (SIGNS_MAX * 2)
     page = Page(name="overview", view=lambda _workspace, _asked: PageView(title="", template=""))
     view = PageView(title=long, template="refused.html", fields={**REFUSED, "detail": long})
-    frame = Frame(links=ServedLinks(), around=PageSurroundings(project="p", version="1"), book=())
+    frame = Frame(links=ServedLinks(), around=PageEnvironment(project="p", version="1"), book=())
     made = render(view, page, {}, frame)
     assert len(made) < SIGNS_MAX * 3
     template = environment().from_string("{{ to('session', id=long) }}")
@@ -99,7 +99,7 @@ def test_no_template_has_inline_script_style_or_unescaped_text() -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if not page.part], ids=lambda page: page.name)
 def test_every_page_says_where_in_the_navigation_it_is(page: Page) -> None:
     view = PageView(title="any", template="refused.html", fields=REFUSED)
-    around = PageSurroundings(project="default", version="0")
+    around = PageEnvironment(project="default", version="0")
     html = render(view, page, {}, Frame(links=ServedLinks(), around=around, book=PAGES))
     navigation = html[html.index("<nav") : html.index("</nav>")]
     found = re.findall(r'href="/([a-z]+)" aria-current="(\w+)"', navigation)

@@ -23,7 +23,7 @@ from custody.trust.app.account import agents_listed
 from custody.trust.app.policy_trial import SLIDERS, slider_values
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.simulate import trust_simulate
-from custody.trust.model import Never
+from custody.trust.model import ReviewRequirement
 from custody.trust.rules import TrustRules
 from custody.workspace.workspace import Workspace
 from tests.builders.rendered import HOSTILE, acts, in_files, nodes_of, rendered, words_of
@@ -49,7 +49,7 @@ def test_an_empty_store_says_where_trust_comes_from(tmp_path: Path) -> None:
 
 def test_what_keeps_a_change_back_is_said_in_words() -> None:
     words = environment().get_template("_trust.html").module.KEPT  # type: ignore[attr-defined]
-    assert words.keys() == {one.value for one in Never}
+    assert words.keys() == {one.value for one in ReviewRequirement}
 
 
 def test_the_list_says_what_the_verb_says(world: TrustWorld) -> None:

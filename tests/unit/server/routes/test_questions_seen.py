@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from custody.cite.app.registry_stores import InStore
+from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from tests.builders.question_cases import EVERYWHERE, IN_A_REPOSITORY, SESSION
 from tests.builders.questions import LINE, MARK, REPORT, SECRET
@@ -34,7 +34,7 @@ def test_no_question_shows_what_was_asked_to_one_who_may_not_read_it(embedded: A
 
 
 def test_a_passage_of_a_source_needs_its_scope_and_is_noted(embedded: Asked) -> None:
-    SourceRegistry(InStore(embedded.workspace)).excerpt("S1", "a passage about zebras")
+    SourceRegistry(RecordRegistryStore(embedded.workspace)).excerpt("S1", "a passage about zebras")
     embedded.keeper.reads.clear()
 
     assert "zebras" not in embedded.get("/api/v1/sources/S1", token="read").text

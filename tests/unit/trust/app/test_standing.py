@@ -21,7 +21,7 @@ from custody.trust.app.folder import folder_workspace
 from custody.trust.app.record import DecisionRequest, override, record, revert
 from custody.trust.app.show import trust_list, trust_show
 from custody.trust.app.standing import position_of, read_standing
-from custody.trust.model import DecisionEntry, DecisionType, Entry, Overridden, RecoveryEntry, TrustStanding
+from custody.trust.model import DecisionEntry, DecisionOverride, DecisionType, Entry, RecoveryEntry, TrustStanding
 from custody.trust.queries.standing import StandingTables
 from custody.workspace.wiring import VIEWS
 from tests.builders.events import an_arrival
@@ -56,7 +56,7 @@ def arrival(entry: Entry, name: str) -> Arrival:
     match entry:
         case RecoveryEntry():
             fields |= {"decision": "recovered", "boost": entry.boost}
-        case Overridden():
+        case DecisionOverride():
             fields |= {"decision": entry.decision.value, "overrides": entry.target}
         case DecisionEntry():
             complexity = entry.stakes.complexity

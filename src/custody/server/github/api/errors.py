@@ -1,9 +1,9 @@
 """What GitHub says instead of an answer: that one should come again, or that it will not."""
 
-from custody.core.errors import Later, WorldError
+from custody.core.errors import RetryLater, WorldError
 
 
-class GitHubBusy(Later):
+class GitHubBusy(RetryLater):
     """Come again: a rate limit, a server that failed, a network that did not carry."""
 
 
