@@ -16,10 +16,11 @@ from tools.problems import Problem
 
 SOURCE = "src/custody"
 BANNED_WORDS = frozenset(
-    "About Again Against All Are Around Asked Answered Before Behind Beside Both Bound Brought Came Canonical Done Each"
-    " Earlier Effective Every Found Gone Given Has Heard Held Here How Is Judged Kept Known Landed Lately Learnt Like Looked Lost Made Many Meant Near Never Now Nothing"
-    " One Only Ours Past Put Ran Rests Said Says Seen Sent Shown Some Taken Theirs There Told Wanted Was What When"
-    " Where Which Who Whose Why Wish Withheld Worded Words Written Wrote".split()
+    "About Again Against All Are Around Asked Answered Before Behind Beside Both Bound Brought Came Canonical"
+    " Done Each Earlier Effective Every Found Gone Given Has Heard Held Here How Is Judged Kept Known Landed"
+    " Lately Learnt Like Looked Lost Made Many Meant Near Never Now Nothing One Only Ours Past Put Ran Rests Said"
+    " Says Seen Sent Shown Some Taken Theirs There Told Wanted Was What When Where Which Who Whose Why Wish"
+    " Withheld Worded Words Written Wrote".split()
 )
 """Words with which no type name may end: participles, pronouns and adverbs."""
 NOUNS = frozenset("Finding Heading Listing Reading Setting String Thing Warning Standing Winnowing Binding".split())

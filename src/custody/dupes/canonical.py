@@ -62,14 +62,14 @@ class CanonicalChange:
 
 
 @dataclass(frozen=True, slots=True)
-class NoCanonical:
+class NoCanonicalChange:
     """No change of the cluster can be advised."""
 
     reason: str
     refused: tuple[RejectedCandidate, ...]
 
 
-def canonical_of(cluster: Iterable[CanonicalEvidence]) -> CanonicalChange | NoCanonical:
+def canonical_of(cluster: Iterable[CanonicalEvidence]) -> CanonicalChange | NoCanonicalChange:
     """The change of a cluster to keep, or why there is none; the same whatever their order."""
     standings = sorted(cluster, key=lambda standing: standing.change)
     refused = tuple(
@@ -79,7 +79,9 @@ def canonical_of(cluster: Iterable[CanonicalEvidence]) -> CanonicalChange | NoCa
     )
     viable = sorted((standing for standing in standings if why_not_viable(standing) is None), key=_rank)
     if not viable:
-        return NoCanonical("no change of it can be merged as it is" if standings else "it has no changes", refused)
+        return NoCanonicalChange(
+            "no change of it can be merged as it is" if standings else "it has no changes", refused
+        )
     best = viable[0]
     return CanonicalChange(best.change, tuple(_reasons(best)), _decided_by(best, viable[1:], len(standings)), refused)
 

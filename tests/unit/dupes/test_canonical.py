@@ -13,7 +13,7 @@ from custody.dupes.canonical import (
     CanonicalEvidence,
     Checks,
     ExclusiveScope,
-    NoCanonical,
+    NoCanonicalChange,
     RejectedCandidate,
     canonical_of,
     scopes_of,
@@ -59,7 +59,7 @@ def test_all_alike_the_smallest_id_is_kept() -> None:
 def test_failed_checks_and_conflicts_are_not_viable() -> None:
     failed = a_standing(1, checks=Checks.FAILED, approvals=9)
     conflicting = a_standing(2, conflicts=True, checks=Checks.PASSED)
-    assert canonical_of([failed, conflicting]) == NoCanonical(
+    assert canonical_of([failed, conflicting]) == NoCanonicalChange(
         "no change of it can be merged as it is",
         (RejectedCandidate(1, "its checks failed"), RejectedCandidate(2, "it conflicts with its base")),
     )
@@ -95,7 +95,7 @@ def test_reasons_say_what_is_known() -> None:
 
 
 def test_an_empty_cluster_has_no_canonical_change() -> None:
-    assert canonical_of([]) == NoCanonical("it has no changes", ())
+    assert canonical_of([]) == NoCanonicalChange("it has no changes", ())
 
 
 def test_scope_is_what_no_other_of_the_cluster_touches() -> None:

@@ -10,7 +10,7 @@ from custody.dupes.app.change_name import find_indexed_change
 from custody.dupes.app.change_reader import ChangeRef, ReadChange, read_changes
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.report import report_indexed_change
-from custody.dupes.canonical import CanonicalChange, CanonicalEvidence, NoCanonical, canonical_of, scopes_of
+from custody.dupes.canonical import CanonicalChange, CanonicalEvidence, NoCanonicalChange, canonical_of, scopes_of
 from custody.dupes.category import DuplicateVerdict
 from custody.dupes.chance import Model, chance_of
 from custody.dupes.change_row import ChangeRow
@@ -147,7 +147,7 @@ def _standings(described: Mapping[int, ChangeDescription]) -> Iterable[Canonical
     ]
 
 
-def _member(row: ChangeRow, base: tuple[str, ...] | None, chosen: CanonicalChange | NoCanonical) -> ClusterMember:
+def _member(row: ChangeRow, base: tuple[str, ...] | None, chosen: CanonicalChange | NoCanonicalChange) -> ClusterMember:
     is_canonical = isinstance(chosen, CanonicalChange) and chosen.change == row.id
     return ClusterMember(
         change=report_indexed_change(row),
@@ -168,7 +168,7 @@ def _edges(descent: Descent, rows: ChangeRows) -> Iterator[DescentEdge]:
         )
 
 
-def _why(chosen: CanonicalChange | NoCanonical, rows: ChangeRows) -> str:
-    if isinstance(chosen, NoCanonical):
+def _why(chosen: CanonicalChange | NoCanonicalChange, rows: ChangeRows) -> str:
+    if isinstance(chosen, NoCanonicalChange):
         return f"none is advised: {chosen.reason}"
     return f"keep {rows[chosen.change].head[:12]}, decided by {chosen.decided_by}: {'; '.join(chosen.reasons)}"

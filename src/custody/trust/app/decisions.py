@@ -86,17 +86,17 @@ def append_decision(store: Store, look: Callable[[], Sequence[Arrival]]) -> Appe
 
     def looked() -> Sequence[Arrival]:
         if not store.views.current():
-            raise _IndexBehind
+            raise _IndexLag
         return look()
 
     for _ in range(SETTLE_MAX):
         store.catch_up()
-        with suppress(_IndexBehind):
+        with suppress(_IndexLag):
             return store.append_what(looked)
     raise being_made_again()
 
 
-class _IndexBehind(Exception):
+class _IndexLag(Exception):
     """The index has not read every record."""
 
 
