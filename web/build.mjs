@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const out = process.argv[2] ?? join(here, "../src/custody/service/static");
+const out = process.argv[2] ?? join(here, "../src/custody/server/static");
 const vendored = ["htmx.org", "cytoscape"];
 
 mkdirSync(out, { recursive: true });
