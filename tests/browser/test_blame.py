@@ -52,6 +52,7 @@ def test_an_address_marks_its_line(browser: Browser, long_service: Started) -> N
         expect(page.locator("#lines .marked")).to_have_count(3)
         page.fill("#go", "9999")
         page.press("#go", "Enter")
+        expect(page.locator("#lines .marked")).to_have_count(1)
         expect(page.locator("#lines .marked .no")).to_have_text("9999")
         page.evaluate("location.hash = '#L10001'")
         expect(page.locator("#marked")).to_have_text("there is no line 10,001")

@@ -161,7 +161,7 @@ def cluster(
 
 
 @command.command("label")
-@click.argument("one", metavar="CHANGE")
+@click.argument("change", metavar="CHANGE")
 @click.argument("other", metavar="CHANGE")
 @click.argument("said", type=click.Choice(ANSWERS))
 @click.option("--actor", help="Who says so; without it, you.")
@@ -171,7 +171,7 @@ def cluster(
 @click.pass_context
 def label(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
-    text: str,
+    change: str,
     other: str,
     said: str,
     *,
@@ -190,7 +190,7 @@ def label(  # noqa: PLR0913 - one argument for each option
       custody dupes label '#12' '#34' duplicate
       custody dupes label 3fa81c 9b02ee different --reason "same file, other bug"
     """
-    report = dupes_label(open_workspace(ctx, repo), text, other, said, actor=actor, reason=reason)
+    report = dupes_label(open_workspace(ctx, repo), change, other, said, actor=actor, reason=reason)
     return answer(report, "\n".join(_render_label(report)), as_json=as_json)
 
 
