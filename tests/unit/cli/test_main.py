@@ -23,8 +23,9 @@ def test_every_command_takes_the_options_that_it_declares() -> None:
     wrong = {}
     for path, command in commands(cli):
         if command.callback is not None:
-            taken = set(inspect.signature(inspect.unwrap(command.callback)).parameters)
+            parameters = inspect.signature(inspect.unwrap(command.callback)).parameters
+            takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
             declared = {parameter.name for parameter in command.params if parameter.expose_value}
-            wrong[path] = declared - taken
+            wrong[path] = set() if takes_any else declared - set(parameters)
     assert {path: names for path, names in wrong.items() if names} == {}
     assert len(wrong) > 60
