@@ -9,7 +9,7 @@ from custody.core.errors import InputError
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
-def command(ctx: click.Context, shell: str) -> int:
+def completion_command(ctx: click.Context, shell: str) -> int:
     """Print the completion script of a shell.
 
     \b

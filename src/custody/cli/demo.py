@@ -37,7 +37,7 @@ _LOOKS: MappingProxyType[OutputKind, dict[str, Any]] = MappingProxyType(
     help="End on the pages in a browser, or do not; on a terminal you are asked.",
 )
 @json_option
-def command(*, keep: bool, plain: bool, wanted: bool | None, as_json: bool) -> int:
+def demo_command(*, keep: bool, plain: bool, wanted: bool | None, as_json: bool) -> int:
     """Show every verb at work on a sample repository, in a minute.
 
     A repository is made in a temporary folder, with sessions of two agents and a person and six proposed changes: a

@@ -41,7 +41,7 @@ NOTES_REF = "refs/notes/custody"
 @click.option("--protobuf", is_flag=True, help="Spans as protobuf instead of JSON (with otlp).")
 @json_option
 @click.pass_context
-def command(
+def export_command(
     ctx: click.Context,
     /,
     *,

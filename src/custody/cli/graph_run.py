@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
 
 import click
 
@@ -87,6 +86,3 @@ def _tree(calls: list[GraphCall]) -> Iterator[str]:
         failed = "" if call.success else f"  failed: {call.error}"
         yield f"{'  ' * min(depth, DEPTH_MAX)}{call.node}  {(call.ended_ns - call.started_ns) / 1e6:.1f} ms{failed}"
         waiting.extend((inner, depth + 1) for inner in reversed(below.get(call.trace_id, [])))
-
-
-VERBS = MappingProxyType({"run": run})

@@ -41,7 +41,7 @@ PLACES_SHOWN = 3
 @click.option("--texts", is_flag=True, help="Keep of spans also prompts and answers, up to 1,000 characters each.")
 @json_option
 @click.pass_context
-def command(
+def import_command(
     ctx: click.Context,
     paths: tuple[Path, ...],
     *,

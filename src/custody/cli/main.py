@@ -103,7 +103,7 @@ MODULES: MappingProxyType[str, str] = MappingProxyType(
         "worker": "custody.server.cli.worker",
     }
 )
-"""The module of every verb: its slice's, or one of this package where a verb asks several slices."""
+"""The module that defines ``<verb>_command``: in the package of its question, or here where a verb asks several."""
 
 
 class VerbGroup(click.Group):
@@ -117,8 +117,7 @@ class VerbGroup(click.Group):
         """Import one verb."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        module = import_module(MODULES[cmd_name])
-        command: click.Command = module.command
+        command: click.Command = getattr(import_module(MODULES[cmd_name]), f"{cmd_name}_command")
         return command
 
     def resolve_command(

@@ -17,7 +17,7 @@ WIDTH_OF_VALUE_MAX = 36
 @click.argument("table", required=False)
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, table: str | None, as_json: bool) -> int:
+def rules_command(ctx: click.Context, *, table: str | None, as_json: bool) -> int:
     """Show the rules in force and where each was set.
 
     Every number by which custody decides is a rule. One that differs from its default is marked with '*'. TABLE

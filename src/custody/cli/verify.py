@@ -33,7 +33,7 @@ KEYS_BYTES_MAX = 1024 * 1024
 @click.option("--key", type=click.File("rb"), metavar="PUBFILE", help="Only a verdict that this key signed will do.")
 @json_option
 @click.pass_context
-def command(
+def verify_command(
     ctx: click.Context,
     verdict: BinaryIO | None,
     description: BinaryIO | None,

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 CommandTable = Mapping[str, tuple[str, str]]
-"""Every part with the module that has it in its ``VERBS``, and its one-line help: the overview imports none."""
+"""The parts by name: each with its function as ``module:name``, and its one-line help. The overview imports none."""
 
 
 class CommandGroup(click.Group):
@@ -26,8 +26,9 @@ class CommandGroup(click.Group):
         """Import one part."""
         if cmd_name not in self._parts:
             return None
-        found: click.Command = import_module(self._parts[cmd_name][0]).VERBS[cmd_name]
-        return found
+        module, _, name = self._parts[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The overview, without importing any part."""

@@ -44,7 +44,7 @@ _STRETCH = re.compile(r"(\d{1,9})(?:,(\+?\d{1,9}))?")
 @click.option("-v", "--verbose", is_flag=True, help="Show tier, model, share, signals and session of each stretch.")
 @json_option
 @click.pass_context
-def command(  # noqa: PLR0913 - one argument for each option
+def blame_command(  # noqa: PLR0913 - one argument for each option
     ctx: click.Context,
     file: str,
     revision: str | None,

@@ -27,7 +27,9 @@ PLAIN_FULL, PLAIN_EMPTY = "#", "."
 @click.option("--agent", metavar="NAME", help="The share, models and tiers of this agent's lines.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, path: str | None, *, revision: str | None, agent: str | None, as_json: bool) -> int:
+def stats_command(
+    ctx: click.Context, path: str | None, *, revision: str | None, agent: str | None, as_json: bool
+) -> int:
     """Count whose the lines of a file, a folder or the whole repository are.
 
     By class, model, agent, tier (how sure), folder and the month in which agents' lines were first committed. Only

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from types import MappingProxyType
 
 import click
 
@@ -89,6 +88,3 @@ def _records(file: CiteFile) -> Iterator[str]:
     for why in dict.fromkeys(code.why for code in told.not_looked):
         codes = ", ".join(code.code for code in told.not_looked if code.why == why)
         yield f"{file.file}: not looked at: {codes}: {why}"
-
-
-VERBS = MappingProxyType({"audit": audit})

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator
-from types import MappingProxyType
 from typing import Literal
 
 import click
@@ -144,8 +143,3 @@ def _render_search(report: CiteSearchReport) -> Iterator[str]:
 def _format_ids(ids: list[str]) -> str:
     more = f" and {len(ids) - SHOWN_MAX:,} more" if len(ids) > SHOWN_MAX else ""
     return ", ".join(ids[:SHOWN_MAX]) + more
-
-
-VERBS: MappingProxyType[str, click.Command] = MappingProxyType(
-    {"context": context, "near": find_near_copies, "search": search}
-)

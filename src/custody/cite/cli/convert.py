@@ -1,7 +1,6 @@
 """``custody cite convert`` and ``custody cite export``."""
 
 import sys
-from types import MappingProxyType
 
 import click
 
@@ -88,6 +87,3 @@ def _tell_left(report: CiteConvertReport) -> None:
         )
     if len(report.left) > SHOWN_MAX:
         say(f"… and {len(report.left) - SHOWN_MAX} more")
-
-
-VERBS = MappingProxyType({"convert": convert, "export": export})

@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from types import MappingProxyType
 
 import click
 
@@ -93,6 +92,3 @@ def _tell(report: CiteLinksReport) -> None:
         say("no server answered at all, so no failure was counted: perhaps this machine is offline")
     if not report.network and any(link.asks for link in report.links):
         say("add --network to ask")
-
-
-VERBS = MappingProxyType({"check-links": check_links})

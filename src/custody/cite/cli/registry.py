@@ -1,7 +1,6 @@
 """``custody cite add``, ``list``, ``show``, ``merge`` and ``unmerge``: the registry of sources."""
 
 from collections.abc import Iterator
-from types import MappingProxyType
 
 import click
 
@@ -150,11 +149,6 @@ def unmerge(ctx: click.Context, source_id: str, *, url: str | None, reason: str 
         raise InputError("the reason is empty", hint="leave it out, or say why they are not the same")
     report = cite_unmerge(open_workspace(ctx), source_id, url=url, reason=reason or "")
     return answer(report, "\n".join(_render_merge(report)), as_json=as_json)
-
-
-VERBS: MappingProxyType[str, click.Command] = MappingProxyType(
-    {verb.name: verb for verb in (add, list_, show, merge, unmerge) if verb.name is not None}
-)
 
 
 def _render_addition(report: CiteAddReport) -> Iterator[str]:

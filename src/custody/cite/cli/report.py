@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from io import StringIO
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
@@ -71,9 +70,6 @@ def contract(ctx: click.Context, ids: tuple[str, ...], *, context: bool, as_json
     """
     made = cite_contract(open_workspace(ctx), ids, context=context)
     return answer(made, made.text.rstrip("\n"), as_json=as_json)
-
-
-VERBS: MappingProxyType[str, click.Command] = MappingProxyType({"report": report, "contract": contract})
 
 
 def _laid_out(body: str, found: CiteReportReport) -> str:

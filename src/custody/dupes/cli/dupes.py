@@ -41,7 +41,7 @@ repo_option = click.option(
 
 
 @click.group("dupes")
-def command() -> None:
+def dupes_command() -> None:
     """Find the change that is already there, with evidence.
 
     'index' reads branches, pull requests and landed commits once; 'check' then says what a change is like among them.
@@ -49,7 +49,7 @@ def command() -> None:
     """
 
 
-@command.command("index")
+@dupes_command.command("index")
 @click.argument("ranges", nargs=-1, metavar="[BASE..HEAD]...")
 @repo_option
 @click.option("--refs", "refs", metavar="PATTERN", multiple=True, help="Refs to index, such as 'refs/pull/*/head'.")
@@ -92,7 +92,7 @@ def index(  # noqa: PLR0913 - one argument for each option
     return answer(report, "\n".join(_render_index(report)), as_json=as_json)
 
 
-@command.command("check")
+@dupes_command.command("check")
 @click.argument("change", required=False, metavar="[BASE..HEAD]")
 @click.option("--worktree", is_flag=True, help="Look for what is in the work tree and not committed.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=SHOWN, help="How many suggestions to show.")
@@ -118,7 +118,7 @@ def check(
     return answer(report, "\n".join(_render_check(report)), as_json=as_json)
 
 
-@command.command("show")
+@dupes_command.command("show")
 @click.argument("evidence", metavar="ID")
 @repo_option
 @json_option
@@ -137,7 +137,7 @@ def show(ctx: click.Context, evidence: str, *, repo: Path | None, as_json: bool)
     return answer(report, "\n".join(_render_suggestion(report)), as_json=as_json)
 
 
-@command.command("cluster")
+@dupes_command.command("cluster")
 @click.argument("changes", nargs=-1, metavar="[CHANGE]...")
 @click.option("--all", "with_landed", is_flag=True, help="Clusters of landed commits too, not only of open changes.")
 @repo_option
@@ -160,7 +160,7 @@ def cluster(
     return answer(report, "\n".join(_render_clusters(report)), as_json=as_json)
 
 
-@command.command("label")
+@dupes_command.command("label")
 @click.argument("change", metavar="CHANGE")
 @click.argument("other", metavar="CHANGE")
 @click.argument("said", type=click.Choice(ANSWERS))
@@ -194,7 +194,7 @@ def label(  # noqa: PLR0913 - one argument for each option
     return answer(report, "\n".join(_render_label(report)), as_json=as_json)
 
 
-@command.command("bench")
+@dupes_command.command("bench")
 @click.option(
     "--pairs",
     required=True,

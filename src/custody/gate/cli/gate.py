@@ -43,7 +43,7 @@ DESCRIPTION_BYTES_MAX = 64 * 1024 * 1024
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Write the answer there instead.")
 @json_option
 @click.pass_context
-def command(  # noqa: PLR0913 - one for each option
+def gate_command(  # noqa: PLR0913 - one for each option
     ctx: click.Context,
     change: str | None,
     description: BinaryIO | None,

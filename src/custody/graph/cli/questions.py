@@ -1,7 +1,6 @@
 """``custody graph show``, ``path``, ``related``, ``next``, ``dag`` and ``diff``: questions about what was called."""
 
 from collections.abc import Iterator, Sequence
-from types import MappingProxyType
 
 import click
 
@@ -253,6 +252,3 @@ def _listed(lines: Sequence[str]) -> Iterator[str]:
     yield from lines[:SHOWN_MAX]
     if len(lines) > SHOWN_MAX:
         yield f"… {len(lines) - SHOWN_MAX} more (--json has all)"
-
-
-VERBS = MappingProxyType({"show": show, "path": path, "related": find_related, "next": next_, "dag": dag, "diff": diff})

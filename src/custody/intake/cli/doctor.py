@@ -22,7 +22,7 @@ _MARK = {"well": "ok  ", "note": "note", "ill": "ILL "}
 @click.option("--rebuild", is_flag=True, help="First make every view again from the records.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, rebuild: bool, as_json: bool) -> int:
+def doctor_command(ctx: click.Context, *, rebuild: bool, as_json: bool) -> int:
     """Look at the store and its surroundings, and say what to do.
 
     Tells what waits, what was set aside, what was observed twice, whether the disk has room and others can look in.

@@ -19,7 +19,7 @@ from custody.workspace.workspace import Workspace
 @click.option("--dry-run", is_flag=True, help="Show every change and write nothing.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, as_json: bool, **level: bool) -> int:
+def init_command(ctx: click.Context, /, agents: tuple[str, ...], *, yes: bool, as_json: bool, **level: bool) -> int:
     """Have agents' work in this repository recorded as it happens.
 
     Copies the recorder beside the store and adds an entry to the settings of each agent that you choose, and a few

@@ -14,7 +14,7 @@ from custody.terminal.frame import open_workspace, say
 @click.option("--event", help="Which event, when the JSON does not say.")
 @click.option("--receipt", is_flag=True, help="Print the event's id once it is durable.")
 @click.pass_context
-def command(ctx: click.Context, *, agent: str, event: str | None, receipt: bool) -> int:
+def record_command(ctx: click.Context, *, agent: str, event: str | None, receipt: bool) -> int:
     """Record one event of an agent.
 
     Reads JSON from standard input: an agent's own hook event, or a generic event (docs/reference/schemas/event.json;

@@ -17,7 +17,7 @@ from custody.terminal.frame import answer, json_option, open_workspace
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, user: bool, purge: bool, yes: bool, as_json: bool) -> int:
+def uninstall_command(ctx: click.Context, *, user: bool, purge: bool, yes: bool, as_json: bool) -> int:
     """Take out of settings and hooks what 'custody init' put there.
 
     Exactly our bytes go: a file that nobody else has touched is as it was before, edits that others made since are

@@ -17,7 +17,7 @@ from custody.terminal.frame import answer, json_option, open_workspace
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 @click.pass_context
-def command(
+def erase_command(
     ctx: click.Context, targets: tuple[str, ...], *, reason: str, who: str | None, yes: bool, as_json: bool
 ) -> int:
     """Forget what a record says, and keep the proof that it was there.

@@ -21,7 +21,7 @@ PROMPT_WIDTH = 100
 @click.option("--tree", is_flag=True, help="Show calls below the call or the subagent that made them.")
 @json_option
 @click.pass_context
-def command(  # noqa: PLR0913 - one for each option
+def log_command(  # noqa: PLR0913 - one for each option
     ctx: click.Context,
     session: str | None,
     *,

@@ -14,7 +14,7 @@ WIDTH_OF_NUMBER = 7
 @click.option("--kind", help="Only records of this kind: edit, call, prompt, link, decision …")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, limit: int, kind: str | None, as_json: bool) -> int:
+def records_command(ctx: click.Context, *, limit: int, kind: str | None, as_json: bool) -> int:
     """List what was recorded, newest first.
 
     Each line has the record's number in this store (or its full name when it came from another), the time it claims,

@@ -13,7 +13,7 @@ from custody.terminal.frame import answer, json_option, open_workspace
 @click.argument("record")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, record: str, *, as_json: bool) -> int:
+def show_command(ctx: click.Context, record: str, *, as_json: bool) -> int:
     """Show what a record says.
 
     RECORD is its number in this store, STORE:NUMBER, its event id, or its natural key (which may name several

@@ -1,7 +1,5 @@
 """The parts of ``custody github``."""
 
-from types import MappingProxyType
-
 import click
 
 from custody.core.project import DEFAULT_PROJECT
@@ -17,7 +15,7 @@ from custody.terminal.frame import answer, database_option, json_option, open_wo
 @database_option
 @json_option
 @click.pass_context
-def connect_(ctx: click.Context, repository: str, *, project: str, as_json: bool) -> int:
+def connect_command(ctx: click.Context, repository: str, *, project: str, as_json: bool) -> int:
     """Say which project a repository's evidence belongs to.
 
     Deliveries about a repository that is not connected do nothing.
@@ -35,7 +33,7 @@ def connect_(ctx: click.Context, repository: str, *, project: str, as_json: bool
 @database_option
 @json_option
 @click.pass_context
-def disconnect_(ctx: click.Context, repository: str, *, as_json: bool) -> int:
+def disconnect_command(ctx: click.Context, repository: str, *, as_json: bool) -> int:
     """Have deliveries about a repository do nothing.
 
     What was recorded of it stays.
@@ -52,7 +50,7 @@ def disconnect_(ctx: click.Context, repository: str, *, as_json: bool) -> int:
 @database_option
 @json_option
 @click.pass_context
-def list_(ctx: click.Context, *, as_json: bool) -> int:
+def list_repositories_command(ctx: click.Context, *, as_json: bool) -> int:
     """List the repositories that are connected.
 
     \b
@@ -69,7 +67,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
 @database_option
 @json_option
 @click.pass_context
-def backfill_(ctx: click.Context, repository: str, *, as_json: bool) -> int:
+def backfill_command(ctx: click.Context, repository: str, *, as_json: bool) -> int:
     """Take over the pull requests that a repository had before.
 
     For each a job is added, which 'custody worker' does: open ones are judged, of closed ones it is kept what became of
@@ -87,6 +85,3 @@ def backfill_(ctx: click.Context, repository: str, *, as_json: bool) -> int:
 def _line(line: GitHubLine) -> str:
     app = "" if line.installation is None else f", installation {line.installation}"
     return f"{line.name}: project {line.project}{app}"
-
-
-VERBS = MappingProxyType({verb.name: verb for verb in (connect_, disconnect_, list_, backfill_)})

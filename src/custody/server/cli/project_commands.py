@@ -1,7 +1,6 @@
 """The parts of ``custody project``."""
 
 import sys
-from types import MappingProxyType
 
 import click
 
@@ -25,7 +24,7 @@ DAYS_MAX = 36_500
 @database_option
 @json_option
 @click.pass_context
-def create(ctx: click.Context, name: str, *, as_json: bool) -> int:
+def create_project_command(ctx: click.Context, name: str, *, as_json: bool) -> int:
     """Make a project with a store of its own.
 
     NAME has up to 40 small letters, digits and hyphens. Verbs work on a project by --project NAME or CUSTODY_PROJECT.
@@ -43,7 +42,7 @@ def create(ctx: click.Context, name: str, *, as_json: bool) -> int:
 @database_option
 @json_option
 @click.pass_context
-def list_(ctx: click.Context, *, as_json: bool) -> int:
+def list_projects_command(ctx: click.Context, *, as_json: bool) -> int:
     """List the projects.
 
     \b
@@ -62,7 +61,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
 @database_option
 @json_option
 @click.pass_context
-def retain(ctx: click.Context, name: str, *, days: int | None, forever: bool, as_json: bool) -> int:
+def retain_command(ctx: click.Context, name: str, *, days: int | None, forever: bool, as_json: bool) -> int:
     """Say for how long the texts of conversations are kept.
 
     'custody worker' carries it out once a day: prompts, and what records of a session hold that nothing rests on, are
@@ -85,7 +84,7 @@ def retain(ctx: click.Context, name: str, *, days: int | None, forever: bool, as
 @database_option
 @json_option
 @click.pass_context
-def reads(ctx: click.Context, name: str, *, limit: int, as_json: bool) -> int:
+def reads_command(ctx: click.Context, name: str, *, limit: int, as_json: bool) -> int:
     """Say who read texts of conversations.
 
     Each read through the service is noted before the text is handed out: with which token, what, when.
@@ -110,7 +109,7 @@ def reads(ctx: click.Context, name: str, *, limit: int, as_json: bool) -> int:
 @database_option
 @json_option
 @click.pass_context
-def remove(ctx: click.Context, name: str, *, yes: bool, as_json: bool) -> int:
+def remove_project_command(ctx: click.Context, name: str, *, yes: bool, as_json: bool) -> int:
     """Remove a project with everything that it holds.
 
     Its evidence, tokens and jobs are gone; who read its conversations stays. This cannot be undone. The default project
@@ -134,7 +133,7 @@ def remove(ctx: click.Context, name: str, *, yes: bool, as_json: bool) -> int:
 @database_option
 @json_option
 @click.pass_context
-def init(ctx: click.Context, *, login: str | None, as_json: bool) -> int:
+def init_database_command(ctx: click.Context, *, login: str | None, as_json: bool) -> int:
     """Prepare a team database for projects and for a service.
 
     Run with the address of the database's owner, again after each upgrade: it makes the role 'custody_service', which
@@ -153,6 +152,3 @@ def init(ctx: click.Context, *, login: str | None, as_json: bool) -> int:
 def _line(project: ProjectLine) -> str:
     kept = "for ever" if project.retain_days is None else f"for {project.retain_days} days"
     return f"{project.name}  since {project.created}  conversations kept {kept}"
-
-
-VERBS = MappingProxyType({verb.name: verb for verb in (create, list_, retain, reads, remove, init)})

@@ -31,7 +31,7 @@ PAGES, PAGES_MAX = 500, 100_000
 @click.option("--texts", is_flag=True, help="What was asked in conversations, too: think of who will read it.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, folder: Path, most: int, *, texts: bool, as_json: bool) -> int:
+def report_command(ctx: click.Context, folder: Path, most: int, *, texts: bool, as_json: bool) -> int:
     """Write the pages of 'custody serve' as files that work without a server.
 
     Everything that can be reached from the first page is written, the nearest first: whose lines are, why, changes and

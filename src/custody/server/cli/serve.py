@@ -35,7 +35,7 @@ PARTS = ("litestar", "uvicorn", "uvloop", "httptools", "prometheus_client")
 )
 @json_option
 @click.pass_context
-def command(ctx: click.Context, host: str, port: int, page: str | None, *, as_json: bool) -> int:
+def serve_command(ctx: click.Context, host: str, port: int, page: str | None, *, as_json: bool) -> int:
     """Answer over HTTP, for programs and for a team.
 
     Without --database this repository's own store is served, to this machine only: a token is made for this start and

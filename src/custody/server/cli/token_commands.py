@@ -1,7 +1,5 @@
 """The parts of ``custody token``."""
 
-from types import MappingProxyType
-
 import click
 
 from custody.core.project import DEFAULT_PROJECT
@@ -27,7 +25,9 @@ from custody.terminal.frame import answer, database_option, json_option, open_wo
 @database_option
 @json_option
 @click.pass_context
-def create(ctx: click.Context, *, project: str, scopes: tuple[str, ...], expires: str, name: str, as_json: bool) -> int:
+def create_token_command(
+    ctx: click.Context, *, project: str, scopes: tuple[str, ...], expires: str, name: str, as_json: bool
+) -> int:
     """Make a token for one project and show it, once.
 
     read: everything but texts of conversations. write: ingest. text: texts of conversations, each read noted. admin:
@@ -50,7 +50,7 @@ def create(ctx: click.Context, *, project: str, scopes: tuple[str, ...], expires
 @database_option
 @json_option
 @click.pass_context
-def list_(ctx: click.Context, *, project: str | None, as_json: bool) -> int:
+def list_tokens_command(ctx: click.Context, *, project: str | None, as_json: bool) -> int:
     """List tokens, without what they open with.
 
     \b
@@ -68,7 +68,7 @@ def list_(ctx: click.Context, *, project: str | None, as_json: bool) -> int:
 @database_option
 @json_option
 @click.pass_context
-def revoke(ctx: click.Context, id_: str, *, as_json: bool) -> int:
+def revoke_token_command(ctx: click.Context, id_: str, *, as_json: bool) -> int:
     """Have a token open nothing from now on.
 
     ID is the token's id, as 'custody token list' shows it. It holds from the next request on.
@@ -86,6 +86,3 @@ def _line(token: TokenLine) -> str:
     used = "never used" if token.last_used is None else f"last used {token.last_used}"
     until = "for ever" if token.expires is None else f"until {token.expires}"
     return f"{token.id}{name}: {token.state}, project {token.project}, {' '.join(token.scopes)}, {until}, {used}"
-
-
-VERBS = MappingProxyType({verb.name: verb for verb in (create, list_, revoke)})

@@ -13,8 +13,8 @@ from custody.terminal.frame import answer, database_option, json_option, open_wo
 
 PARTS: CommandTable = MappingProxyType(
     {
-        "list": ("custody.server.cli.worker_commands", "List jobs that are set aside, run or wait."),
-        "retry": ("custody.server.cli.worker_commands", "Have a job that was set aside taken again."),
+        "list": ("custody.server.cli.worker_commands:list_jobs_command", "List jobs that are set aside, run or wait."),
+        "retry": ("custody.server.cli.worker_commands:retry_job_command", "Have a job that was set aside taken again."),
     }
 )
 
@@ -31,7 +31,7 @@ PARTS: CommandTable = MappingProxyType(
 @database_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, *, once: bool, kinds: tuple[str, ...], as_json: bool) -> int:
+def worker_command(ctx: click.Context, *, once: bool, kinds: tuple[str, ...], as_json: bool) -> int:
     """Do what waits to be done: retention, and jobs of a service.
 
     Any number of workers may run. Each job has a lease, which a worker renews while it works; when a worker is killed,

@@ -1,7 +1,5 @@
 """The parts of ``custody worker``."""
 
-from types import MappingProxyType
-
 import click
 
 from custody.server.app.jobs import list_jobs, retry_job
@@ -14,7 +12,7 @@ from custody.terminal.frame import answer, database_option, json_option, open_wo
 @database_option
 @json_option
 @click.pass_context
-def list_(ctx: click.Context, *, limit: int, as_json: bool) -> int:
+def list_jobs_command(ctx: click.Context, *, limit: int, as_json: bool) -> int:
     """List jobs that are set aside, run or wait.
 
     \b
@@ -32,7 +30,7 @@ def list_(ctx: click.Context, *, limit: int, as_json: bool) -> int:
 @database_option
 @json_option
 @click.pass_context
-def retry(ctx: click.Context, id_: str, *, as_json: bool) -> int:
+def retry_job_command(ctx: click.Context, id_: str, *, as_json: bool) -> int:
     """Have a job that was set aside taken again.
 
     ID is the job's id, as 'custody worker list' shows it.
@@ -49,6 +47,3 @@ def _line(job: JobLine) -> str:
     tried = f", begun {job.attempts} times" if job.attempts else ""
     error = f": {job.error}" if job.error else ""
     return f"{job.id}  {job.state}  {job.kind} {job.key} of project {job.project}{tried}{error}"
-
-
-VERBS = MappingProxyType({verb.name: verb for verb in (list_, retry)})

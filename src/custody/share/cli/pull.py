@@ -22,7 +22,7 @@ WHAT = {
 @click.option("--dry-run", is_flag=True, help="Check and say what would be taken, and take nothing.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: bool, as_json: bool) -> int:
+def pull_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: bool, as_json: bool) -> int:
     """Take over what others recorded and share through a git remote or a service.
 
     NAME is as for 'custody push'. Every chain is checked before anything of it is kept: one that does not verify, or

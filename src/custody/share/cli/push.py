@@ -20,7 +20,7 @@ WHAT = {
 @click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: bool, as_json: bool) -> int:
+def push_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_run: bool, as_json: bool) -> int:
     """Share what was recorded here with a git remote or a service.
 
     NAME is a service (see 'custody remote') or a git remote; without it the remote that the branch follows, else

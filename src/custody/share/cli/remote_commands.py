@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from types import MappingProxyType
 
 import click
 
@@ -19,7 +18,7 @@ TOKEN_BYTES_MAX = 4096
 @click.argument("url")
 @click.option("--token-file", metavar="FILE", help="Read the token from FILE, or from stdin with '-'.")
 @json_option
-def add(name: str, url: str, *, token_file: str | None, as_json: bool) -> int:
+def add_remote_command(name: str, url: str, *, token_file: str | None, as_json: bool) -> int:
     """Name a service, and keep the token for it.
 
     URL is an https address (or http on this machine). The token is read from --token-file; without one the service is
@@ -36,7 +35,7 @@ def add(name: str, url: str, *, token_file: str | None, as_json: bool) -> int:
 
 @click.command("list")
 @json_option
-def list_(*, as_json: bool) -> int:
+def list_remotes_command(*, as_json: bool) -> int:
     """List the services that you named.
 
     \b
@@ -50,7 +49,7 @@ def list_(*, as_json: bool) -> int:
 @click.command("remove")
 @click.argument("name")
 @json_option
-def remove(name: str, *, as_json: bool) -> int:
+def remove_remote_command(name: str, *, as_json: bool) -> int:
     """Forget a service and its token.
 
     \b
@@ -79,6 +78,3 @@ def _token(file: str) -> str:
 def _render_remotes(report: RemoteReport) -> str:
     lines = [f"{remote.name}  {remote.url}" + ("" if remote.token else "  (no token)") for remote in report.remotes]
     return "\n".join(lines or ["no service is named"])
-
-
-VERBS = MappingProxyType({"add": add, "list": list_, "remove": remove})

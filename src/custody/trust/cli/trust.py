@@ -27,7 +27,7 @@ from custody.trust.wire.report import TrustListReport, TrustShowReport, TrustVer
     help="Ask the store that the library keeps in FOLDER instead of this repository's.",
 )
 @click.pass_context
-def command(ctx: click.Context, storage: Path | None) -> None:
+def trust_command(ctx: click.Context, storage: Path | None) -> None:
     """Say what an agent's record allows, and record decisions about its changes.
 
     Every decision moves an agent's score between 0 and 1: the larger the stakes, the larger the step. Silence moves it
@@ -37,13 +37,13 @@ def command(ctx: click.Context, storage: Path | None) -> None:
     ctx.meta[__name__] = storage
 
 
-command.add_command(bench)
-command.add_command(simulate)
-command.add_command(record)
-command.add_command(reverts)
+trust_command.add_command(bench)
+trust_command.add_command(simulate)
+trust_command.add_command(record)
+trust_command.add_command(reverts)
 
 
-@command.command("list")
+@trust_command.command("list")
 @json_option
 @click.pass_context
 def list_(ctx: click.Context, *, as_json: bool) -> int:
@@ -58,7 +58,7 @@ def list_(ctx: click.Context, *, as_json: bool) -> int:
     return answer(report, "\n".join(_render_list(report)), as_json=as_json)
 
 
-@command.command("show")
+@trust_command.command("show")
 @click.argument("agent")
 @click.option("-n", "--limit", type=click.IntRange(min=0), default=10, help="How many decisions to list.")
 @json_option
@@ -75,7 +75,7 @@ def show(ctx: click.Context, agent: str, *, limit: int, as_json: bool) -> int:
     return answer(report, "\n".join(_render_agent(report)), as_json=as_json)
 
 
-@command.command("why")
+@trust_command.command("why")
 @click.argument("agent")
 @click.option("--at", metavar="MOMENT", help="As of a past moment, such as 2026-01-31T12:00:00Z.")
 @json_option
@@ -95,7 +95,7 @@ def show_account(ctx: click.Context, agent: str, *, at: str | None, as_json: boo
     return answer(report, "\n".join(_render_account(report)), as_json=as_json)
 
 
-@command.command("recover")
+@trust_command.command("recover")
 @click.argument("agent")
 @click.option("--boost", type=float, help="How much to add, at most trust.recovery_rate; without it, that much.")
 @click.option("--actor", required=True, help="Who lifts the score.")
@@ -117,7 +117,7 @@ def recover_(ctx: click.Context, agent: str, *, boost: float | None, actor: str,
     return answer(report, "\n".join(render_record(report)), as_json=as_json)
 
 
-@command.command("verify")
+@trust_command.command("verify")
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, *, as_json: bool) -> int:
@@ -171,4 +171,4 @@ def _render_verification(report: TrustVerifyReport) -> Iterator[str]:
         yield f"all as written: replayed {counted}"
 
 
-command.add_command(approve)
+trust_command.add_command(approve)

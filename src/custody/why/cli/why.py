@@ -40,7 +40,9 @@ _PLACE = re.compile(r"(.+):([1-9]\d{0,8})", re.DOTALL | re.ASCII)
 @click.option("--svg", is_flag=True, help="Draw the chain as a picture (SVG on standard output).")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, place: str, *, revision: str | None, verbose: bool, svg: bool, as_json: bool) -> int:
+def why_command(
+    ctx: click.Context, place: str, *, revision: str | None, verbose: bool, svg: bool, as_json: bool
+) -> int:
     """Say why a line is there: its commits, the tool call that wrote it, what was asked.
 
     Follows one line back: through the commits that it came through, to the call that wrote it, the subagent that it was
