@@ -158,7 +158,7 @@ def _index(
     numbers: dict[PairKey, int] = {}
     with store.writing():
         for key, change in sorted(made.items(), key=lambda item: (item[1].opened_ns, item[0])):
-            numbers[key] = index_one(store, change, rules)
+            numbers[key] = index_one(store, change)
             workspace.progress.step(1)
     return _BenchIndex(made, numbers, unread)
 
