@@ -32,6 +32,7 @@ from bench.stats import PAIRS_MIN
 from custody.graph.engine import GraphEngine
 from custody.graph.lessons import EdgeCounts, Lesson
 from custody.graph.model import EdgeSource, EdgeType
+from custody.graph.paths import WEIGHT_MIN
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, NodeRow
 
@@ -118,7 +119,7 @@ def theirs(edges: int) -> Any:
             sys.intern(row.end),
             key=row.type,
             source=row.source,
-            cost=1 / max(weight, RULES.path_weight_min),
+            cost=1 / max(weight, WEIGHT_MIN),
             count=row.count,
             executions=row.executions,
             successes=row.successes,

@@ -10,12 +10,12 @@ from custody.graph.dag import Dag, dag_of
 from custody.graph.lessons import lessons_of
 from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Node
 from custody.graph.paths import Cost, GraphPath, shortest_path
-from custody.graph.prediction import CallSuggestion, NextModel, SessionState, explain_suggestions
+from custody.graph.prediction import NEXT_MAX, CallSuggestion, NextModel, SessionState, explain_suggestions
 from custody.graph.rules import GraphRules
 from custody.graph.shelf import EdgeRow, EdgeShelf
-from custody.graph.similarity import Formula, SimilarNode, adamic_adar
+from custody.graph.similarity import SIMILAR_MAX, Formula, SimilarNode, adamic_adar
 from custody.graph.span_drafts import SpanInput
-from custody.graph.spans import SpanRepairs, forest_of
+from custody.graph.spans import SpanRepair, forest_of
 from custody.graph.table import weight_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Update:
     touched: tuple[EdgeKey, ...]
     promoted: tuple[EdgeKey, ...]
     aside: tuple[EdgeKey, ...]
-    repairs: SpanRepairs
+    repairs: Mapping[SpanRepair, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class GraphEngine:
         Beside our own records it takes events of a bridge and plain mappings with the same fields. One that says
         neither what it tells of nor of which call raises ``InputError`` before anything is learnt.
         """
-        forest = forest_of(traces, self.rules)
-        effects = [self.book.add(lesson) for lesson in lessons_of(forest, self.rules)]
+        forest = forest_of(traces)
+        effects = [self.book.add(lesson) for lesson in lessons_of(forest)]
         return Update(
             touched=_once(key for effect in effects for key in effect.touched),
             promoted=_once(key for effect in effects for key in effect.promoted),
@@ -107,9 +107,9 @@ class GraphEngine:
         """The cheapest way from one node to another; None where there is none."""
         return shortest_path(self.book, start, end, cost)
 
-    def compute_adamic_adar(self, node: str, limit: int | None = None, formula: Formula = "page") -> list[SimilarNode]:
+    def compute_adamic_adar(self, node: str, limit: int = SIMILAR_MAX, formula: Formula = "page") -> list[SimilarNode]:
         """The nodes most like ``node`` by the neighbours that they share, the most alike first."""
-        return adamic_adar(self._current(), node, self.rules.similar_max if limit is None else limit, formula)
+        return adamic_adar(self._current(), node, limit, formula)
 
     def _current(self) -> "Matrix":
         """The arrays of the graph as it is now; numpy is imported when they are first asked for."""
@@ -124,7 +124,7 @@ class GraphEngine:
         return dag_of(self.book, nodes)
 
     def suggest_next(
-        self, model: NextModel, session: SessionState, place: CallPlace | None = None, limit: int | None = None
+        self, model: NextModel, session: SessionState, place: CallPlace | None = None, limit: int = NEXT_MAX
     ) -> list[CallSuggestion]:
         """The likeliest next calls by the sequence model, each with the edges of this graph that lead to it."""
         return explain_suggestions(model.suggest(session, place, limit), self.book, session, place)

@@ -98,7 +98,7 @@ class EdgeTable:
         if seen.last_ns is not None:
             self._last[row] = max(self._last[row], _fit(seen.last_ns))
         if seen.evidence:
-            self._evidence[row] = newest(self._evidence.get(row, ()), seen.evidence, rules.evidence_max)
+            self._evidence[row] = newest(self._evidence.get(row, ()), seen.evidence)
         reached = (self._executions if rules.promote_by == "executions" else self._count)[row]
         earned = EdgeSource.OBSERVED if reached >= rules.promote_count_min else EdgeSource.INFERRED
         before = self.look[row]
