@@ -17,10 +17,10 @@ from random import Random
 from typing import TextIO
 
 from bench.bars import BenchError
+from bench.dupes_pairs import NOT_RELATED, changes_of_pairs, read_pairs
 from bench.growth import Growth, Population
 from bench.runner import Ground
 from custody.core.ids import CommitSha
-from custody.dupes.app.bench import NOT_RELATED, changes_of_pairs, read_pairs
 from custody.dupes.app.change_reader import ChangeRef, SketchedChange, UnreadableChange
 from custody.dupes.app.index import sketch_all
 from custody.dupes.app.search import ChangeSearch
