@@ -1,7 +1,7 @@
 """The graph engine: the calls of document 004 in Python spelling, over the package's own parts."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from custody.graph.book import Book
@@ -12,7 +12,7 @@ from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Node
 from custody.graph.paths import Cost, GraphPath, shortest_path
 from custody.graph.prediction import NEXT_MAX, CallSuggestion, NextModel, SessionState, explain_suggestions
 from custody.graph.rules import GraphRules
-from custody.graph.shelf import EdgeRow, EdgeShelf
+from custody.graph.shelf import EdgeShelf
 from custody.graph.similarity import SIMILAR_MAX, Formula, SimilarNode, adamic_adar
 from custody.graph.span_drafts import SpanInput
 from custody.graph.spans import SpanRepair, forest_of
@@ -87,13 +87,12 @@ class GraphEngine:
         """The weight of the type times that of the source."""
         return weight_of(EdgeType(edge_type), EdgeSource(edge_source), self.rules)
 
-    def sync_from_database(self, shelf: EdgeShelf) -> tuple[EdgeRow, ...]:
-        """Become what the shelf holds, exactly; given back are rows that cannot be read, which stay where they are."""
+    def sync_from_database(self, shelf: EdgeShelf) -> None:
+        """Become what the shelf holds, exactly."""
         self.book = Book(self.rules)
         self._matrix = None
-        refused = self.book.load(shelf.nodes(), shelf.edges())
+        self.book.load(shelf.nodes(), shelf.edges())
         self.book.settled()
-        return tuple(refused)
 
     def persist_edges(self, shelf: EdgeShelf) -> int:
         """Put what changed since the last time; the number of its edges."""
@@ -131,14 +130,11 @@ class GraphEngine:
 
     def get_graph_snapshot(self) -> Snapshot:
         """Everything, with type and source of every edge."""
-        nodes = (self.book.node(name) for name in sorted(self.book.nodes))
-        aside: Mapping[EdgeKey, Edge] = {
-            key: self.book.edge(key[0], key[1], row) for key, row in self.book.aside.items()
-        }
+        aside = [self.book.edge(key, row, aside=True) for key, row in self.book.aside.items()]
         return Snapshot(
-            nodes=tuple(node for node in nodes if node is not None),
+            nodes=tuple(replace(self.book.nodes[name]) for name in sorted(self.book.nodes)),
             edges=tuple(self.book.edges()),
-            aside=tuple(aside[key] for key in sorted(aside, key=lambda key: (key[0], key[1], key[2].value))),
+            aside=tuple(sorted(aside, key=lambda edge: (edge.start, edge.end, edge.type.value))),
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from custody.graph.model import CallSpan, EdgeKey, EdgeType, Kind, Status, Witness
+from custody.graph.model import CallSpan, EdgeKey, EdgeType, Node, Status, Witness
 from custody.graph.sibling_order import followed_among
 from custody.graph.spans import SpanForest
 
@@ -36,23 +36,12 @@ class EdgeCounts:
         self.evidence = newest(self.evidence, other.evidence)
 
 
-@dataclass(slots=True)
-class NodeCounts:
-    """How often a node was called in one execution, failed, followed itself, and called itself."""
-
-    kind: Kind
-    count: int = 0
-    failures: int = 0
-    repeats: int = 0
-    recursions: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class Lesson:
     """What one execution teaches about nodes and edges; no edge leads from a node to itself."""
 
     execution: str
-    nodes: dict[str, NodeCounts] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
     edges: dict[EdgeKey, EdgeCounts] = field(default_factory=dict)
 
 
@@ -84,7 +73,7 @@ def lessons_of(forest: SpanForest) -> list[Lesson]:
 def _lesson(execution: str, spans: Sequence[CallSpan]) -> Lesson:
     lesson = Lesson(execution)
     for span in spans:
-        called = lesson.nodes.setdefault(span.node, NodeCounts(span.kind))
+        called = lesson.nodes.setdefault(span.node, Node(span.node, span.kind))
         called.count += 1
         called.failures += span.status is Status.FAILED
     by_id = {span.id: span for span in spans}
