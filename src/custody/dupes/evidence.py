@@ -7,7 +7,7 @@ from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import LINE_CHARS_MIN, SCORED, SHINGLE_TOKENS
+from custody.dupes.signature import LINE_CHARS_MIN, SCORED, SHINGLE_TOKENS, paths_of
 from custody.sketch.shingles import containment, jaccard, shingles_of
 from custody.sketch.tokens import mask_literals, normalised_line, tokens_of
 
@@ -65,8 +65,10 @@ def overlap_of(
     ours, theirs = production_shingles(this, rules), production_shingles(other, rules)
     places, lines = _places(this.of(*SCORED), other.of(*SCORED))
     return Overlap(
-        files=_common(this, other, _paths),
-        folders=_common(this, other, lambda change: (path.rpartition("/")[0] or "." for path in _paths(change))),
+        files=_common(this, other, lambda change: paths_of(change.pieces)),
+        folders=_common(
+            this, other, lambda change: (path.rpartition("/")[0] or "." for path in paths_of(change.pieces))
+        ),
         symbols=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.symbols)),
         exports=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.exports)),
         tests=_common(this, other, lambda change: _collect_names(change, lambda facts: (*facts.suites, *facts.tests))),
@@ -99,13 +101,6 @@ def _common(
 ) -> SharedNames:
     shared = sorted(set(names(this)) & set(names(other)))
     return SharedNames(tuple(shared[:SHOWN_MAX]), len(shared))
-
-
-def _paths(change: ChangeDescription) -> Iterator[str]:
-    for piece in change.pieces:
-        yield piece.path
-        if piece.old_path is not None:
-            yield piece.old_path
 
 
 def _collect_names(change: ChangeDescription, what: Callable[[TouchedFacts], Iterable[str]]) -> Iterator[str]:

@@ -6,7 +6,6 @@ Weights are whole numbers, so that every database sums them alike.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import nsmallest
 from types import MappingProxyType
 
 ALWAYS = ("commit", "closing", "mention", "band", "intent")
@@ -61,7 +60,7 @@ def kept_terms(terms: Mapping[str, Sequence[int]], counts: Mapping[int, int]) ->
     paths = terms.get("path", ())[:INDEX_PATHS_MAX]
     others = (term for name, some in terms.items() if name not in (*ALWAYS, "path", NAMED) for term in some)
     # By magnitude only: of terms that are about equally rare, two like changes must choose the same.
-    rare = nsmallest(INDEX_TERMS_MAX, set(others), key=lambda term: (counts.get(term, 0).bit_length(), term))
+    rare = sorted(set(others), key=lambda term: (counts.get(term, 0).bit_length(), term))[:INDEX_TERMS_MAX]
     wanted = dict.fromkeys((*always, *paths, *rare))
     return [term for term in wanted if counts.get(term, 0) < TERM_CHANGES_MAX]
 

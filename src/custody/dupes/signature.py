@@ -117,8 +117,8 @@ class _SketchInput:
             prod_lines=_bottom("line", self._code.lines, KEPT_LINES),
             lines=_bottom("line", (*self._code.lines, *self._rest.lines), KEPT_LINES),
             identifiers=_bottom("identifier", self._code.identifiers | self._rest.identifiers, KEPT_IDENTIFIERS),
-            prod_files=_bottom("path", _paths(self._production), KEPT_NAMES),
-            files=_bottom("path", _paths(self._pieces), KEPT_NAMES),
+            prod_files=_bottom("path", paths_of(self._production), KEPT_NAMES),
+            files=_bottom("path", paths_of(self._pieces), KEPT_NAMES),
             symbols=_bottom("symbol", self._symbols(), KEPT_NAMES),
             exports=_bottom("export", (name for facts in self._facts for name in facts.exports), KEPT_NAMES),
             imports=_bottom("import", (name for facts in self._facts for name in facts.imports), KEPT_NAMES),
@@ -143,7 +143,7 @@ class _SketchInput:
         ``named`` are other changes' commits, to be searched for and not to be found by.
         """
         minhash, intent, said = self._minhash, self._intent_minhash, self._referred
-        paths = list(_paths(self._pieces))
+        paths = list(paths_of(self._pieces))
         found = {
             "commit": tuple(hash64("commit", sha[:SHORT_DIGITS]) for sha in self._change.commits),
             "named": tuple(hash64("commit", sha[:SHORT_DIGITS]) for sha in sorted(said.picked | said.reverted)),
@@ -200,7 +200,7 @@ def _telling(lines: Iterable[str]) -> Iterator[str]:
     return (text for line in lines if len(text := normalised_line(line)) >= LINE_CHARS_MIN)
 
 
-def _paths(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
+def paths_of(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
     """Both names of a file that moved: the other change may know only one."""
     for piece in pieces:
         yield piece.path

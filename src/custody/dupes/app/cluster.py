@@ -18,7 +18,6 @@ from custody.dupes.changeset import change_set
 from custody.dupes.cluster import Cluster, PairLink, clusters_of
 from custody.dupes.descent import Descent, descent_of
 from custody.dupes.facts.model import Channel
-from custody.dupes.identity import KINDS
 from custody.dupes.model import ChangeDescription, ExactKind, HashVariant, Signature
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries.change_index import DupesTables
@@ -104,13 +103,12 @@ def _links(
 
 def _exact(a: Signature, b: Signature) -> frozenset[ExactKind]:
     """As far as signatures tell."""
-    kinds = {kind for kind in KINDS if kind.likeness is HashVariant.PLAIN}
     found = set()
     if a.whole_hash is not None and a.whole_hash == b.whole_hash:
         found.add(ExactKind(None, HashVariant.PLAIN))
     if a.prod_hash is not None and a.prod_hash == b.prod_hash:
         found.add(ExactKind(Channel.PRODUCTION, HashVariant.PLAIN))
-    return frozenset(found & kinds)
+    return frozenset(found)
 
 
 def report_cluster(repository: Repository, cluster: Cluster, rows: ChangeRows, rules: DedupeRules) -> ClusterReport:
