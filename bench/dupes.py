@@ -17,10 +17,10 @@ from random import Random
 from typing import TextIO
 
 from bench.bars import BenchError
+from bench.dupes_pairs import NOT_RELATED, changes_of_pairs, read_pairs
 from bench.growth import Growth, Population
 from bench.runner import Ground
 from custody.core.ids import CommitSha
-from custody.dupes.app.bench import NOT_RELATED, changes_of_pairs, read_pairs
 from custody.dupes.app.change_reader import ChangeRef, SketchedChange, UnreadableChange
 from custody.dupes.app.index import sketch_all
 from custody.dupes.app.search import ChangeSearch
@@ -31,7 +31,7 @@ from custody.dupes.packing import pack_signature
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.search import asked_terms, kept_terms
-from custody.dupes.signature import SIGNATURE_VERSION
+from custody.dupes.signature import KEPT_IDENTIFIERS, SIGNATURE_VERSION
 from custody.dupes.similarity import SIGNALS, similarities
 from custody.dupes.weights import SHIPPED
 from custody.sketch.bottom_k import bottom_of
@@ -57,7 +57,7 @@ def a_change(n: int, size: int) -> SketchedChange:
     words += [f"own {n} {m}" for m in range(OWN)]
     terms = tuple(sorted({hash64("identifier", word) for word in words}))
     paths = tuple(sorted({hash64("path", f"src/f{int(2_000 * chance.random() ** 2)}.py") for _ in range(3)}))
-    names = bottom_of((hash32("identifier", word) for word in words), RULES.kept_identifiers)
+    names = bottom_of((hash32("identifier", word) for word in words), KEPT_IDENTIFIERS)
     signature = Signature(identifiers=names, lines=names, files=names, added=40, removed=5)
     head = CommitSha(f"{n:040x}")
     asked = ChangeRef(base=CommitSha("0" * 40), head=head)
@@ -89,8 +89,8 @@ def fill(db: SqliteDb, size: int) -> None:
         rows = []
         for n in range(start, min(start + COMMITTED, size)):
             change = a_change(n, size)
-            known = {term: counts[term] for term in asked_terms(change.sketched.terms, RULES) if term in counts}
-            terms = kept_terms(change.sketched.terms, known, RULES)
+            known = {term: counts[term] for term in asked_terms(change.sketched.terms) if term in counts}
+            terms = kept_terms(change.sketched.terms, known)
             for term in terms:
                 counts[term] = counts.get(term, 0) + 1
             posts.extend((term, n + 1) for term in terms)

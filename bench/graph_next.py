@@ -25,12 +25,10 @@ from bench.columns import columns
 from custody.graph.calls import SequenceCall, calls_of
 from custody.graph.model import CallSpan, Kind, Status
 from custody.graph.prediction import NextModel, SessionState
-from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 
 LEARN_SHARE = 0.7
 BINS = 10
-RULES = GraphRules()
 _KINDS = {"LLM": Kind.LLM, "TOOL": Kind.TOOL, "AGENT": Kind.AGENT, "RETRIEVER": Kind.RETRIEVAL}
 _STATUSES = {"Ok": Status.OK, "Error": Status.FAILED}
 _LENGTH = re.compile(r"P(?:(\d+)D)?T?(?:(\d+)H)?(?:(\d+)M)?(?:([\d.]+)S)?")
@@ -79,7 +77,7 @@ def _top(counts: Counter[str]) -> str | None:
 def told_of(sessions: Sequence[Sequence[SequenceCall]]) -> Told:
     """Learn from the first part of the sessions, then ask about every call of the rest."""
     cut = int(len(sessions) * LEARN_SHARE)
-    model, markov, told = NextModel(RULES), Markov(), Told()
+    model, markov, told = NextModel(), Markov(), Told()
     model.fit(sessions[:cut])
     for calls in sessions[:cut]:
         for last, call in zip(["", *(call.name for call in calls)], calls, strict=False):
@@ -106,7 +104,7 @@ def sessions_of(path: Path, *, fine: bool) -> list[list[SequenceCall]]:
     found: list[tuple[int, list[SequenceCall]]] = []
     for spans in read:
         at_ns = min((span.start_ns for span in spans if span.start_ns is not None), default=0)
-        found += [(at_ns, calls) for calls in calls_of(forest_of(spans, RULES).spans, fine=fine).values()]
+        found += [(at_ns, calls) for calls in calls_of(forest_of(spans).spans, fine=fine).values()]
     return [calls for _, calls in sorted(found, key=lambda one: one[0])]
 
 

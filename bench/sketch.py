@@ -23,8 +23,8 @@ from bench.progress import Progress
 from bench.runner import Bench, Ground, MissingData, Sides, Verdict, measure
 from bench.stats import PAIRS_MIN
 from custody.sketch.lsh import bands_of
-from custody.sketch.minhash import minhash_of, minhash_of_pieces, minhash_similarity
-from custody.sketch.shingles import jaccard, shingles_in, shingles_of_pieces
+from custody.sketch.minhash import minhash_of, minhash_similarity
+from custody.sketch.shingles import jaccard, shingles_of
 from custody.sketch.tokens import mask_literals, tokens_of
 
 OWN = Path(__file__).resolve().parents[1]
@@ -131,9 +131,14 @@ def as_bytes(shingles: Iterable[str]) -> list[bytes]:
     return [shingle.encode("utf-8", "surrogatepass") for shingle in set(shingles)]
 
 
+def shingles_of_pieces(pieces: Iterable[Sequence[str]]) -> list[str]:
+    """The shingles of each piece's tokens, one piece after the other."""
+    return [shingle for piece in pieces for shingle in shingles_of(piece, TOKENS)]
+
+
 def signatures(changes: Changes) -> Sides:
     """Both sides get the shingles ready made."""
-    given = [shingles_of_pieces(view, TOKENS) for texts in changes.texts for view in views_of(texts)]
+    given = [shingles_of_pieces(view) for texts in changes.texts for view in views_of(texts)]
     encoded = [as_bytes(view) for view in given]
     theirs = Theirs()
     _check(given, encoded, theirs)
@@ -144,8 +149,10 @@ def pipeline(changes: Changes) -> Sides:
     """Both sides begin with the text."""
     theirs = Theirs()
     return Sides(
-        lambda: [ours(minhash_of_pieces(view, TOKENS, VALUES)) for texts in changes.texts for view in views_of(texts)],
-        lambda: [theirs(as_bytes(shingles_in(view, TOKENS))) for texts in changes.texts for view in views_of(texts)],
+        lambda: [
+            ours(minhash_of(shingles_of_pieces(view), VALUES)) for texts in changes.texts for view in views_of(texts)
+        ],
+        lambda: [theirs(as_bytes(shingles_of_pieces(view))) for texts in changes.texts for view in views_of(texts)],
     )
 
 

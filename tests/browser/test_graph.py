@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from custody.graph.model import Edge, EdgeSource, EdgeType, Node, kind_of
 from custody.graph.queries.graph_tables import GraphTables
-from custody.graph.shelf import EdgeRow, NodeRow
 from tests.browser.conftest import Look
 from tests.builders.browser import PHONE, Looking, findings
 from tests.builders.calls import World
@@ -40,12 +40,12 @@ def every_edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     """A service whose store has learnt an edge of each type and source, seen more and more often."""
     world = World(tmp_path_factory.mktemp("every"))
     rows = [
-        EdgeRow(start=f"s:{kind}", end=f"s:{source}", edge_type=kind, edge_source=source, count=4**n, executions=1)
+        Edge(f"s:{kind}", f"s:{source}", EdgeType(kind), EdgeSource(source), count=4**n, executions=1)
         for n, (kind, source) in enumerate((kind, source) for kind in TYPES for source in LINES)
     ]
     names = sorted({name for row in rows for name in (row.start, row.end)})
     with world.workspace.writing() as store, store.writing():
-        GraphTables(store).put([NodeRow(name=name, count=1) for name in names], rows)
+        GraphTables(store).put([Node(name, kind_of(name), 1) for name in names], rows)
     with started(world.path) as made:
         yield made
 

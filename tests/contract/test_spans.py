@@ -2,13 +2,18 @@
 
 from custody.core.ids import ExecutionId, NaturalKey, SessionId, SpanId
 from custody.core.views import ObservedSpan
-from custody.graph.queries.span_views import spans_of_execution, spans_of_session, spans_under
+from custody.graph.queries.span_views import spans_of_execution, spans_of_session
 from custody.graph.queries.spans import SpanTables
 from custody.store import ObservedView, Store
 from tests.builders.events import an_arrival
 from tests.contract.conftest import Opener
 
 WIDE = "\U0001f600" * 200
+
+
+def spans_under(store: Store, execution: ExecutionId, parent: SpanId) -> list[ObservedView[ObservedSpan]]:
+    """What was recorded of the spans directly inside a span, by the index on the parent."""
+    return store.views.look_up(ObservedSpan, "parent = ? AND execution = ?", (parent, execution))
 
 
 def ids(found: list[ObservedView[ObservedSpan]]) -> list[tuple[str, str]]:

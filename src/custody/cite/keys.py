@@ -111,9 +111,9 @@ def content_key(text: str) -> ContentKey:
     True
     """
     words = split_compared_words(text)
-    prints = fingerprints_of(((word, 1) for word in words), RUN_WORDS, WINDOW_RUNS)
+    prints = fingerprints_of(words, RUN_WORDS, WINDOW_RUNS)
     digest = hashlib.sha256(" ".join(words).encode("utf-8", "surrogatepass")).hexdigest()
-    return ContentKey(digest, bottom_of((fingerprint.hash & _HASH32 for fingerprint in prints), SKETCH_VALUES_MAX))
+    return ContentKey(digest, bottom_of((fingerprint & _HASH32 for fingerprint in prints), SKETCH_VALUES_MAX))
 
 
 def nearness(key: ContentKey, other: ContentKey) -> float:

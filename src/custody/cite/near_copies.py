@@ -165,14 +165,8 @@ def near_to(index: NearIndex, text: str, least: float | None = None) -> list[tup
 
 def _prints(words: list[str]) -> frozenset[int]:
     if len(words) < WORDS_MIN:
-        return (
-            frozenset(fingerprint.hash for fingerprint in fingerprints_of([(" ".join(words), 1)], 1, 1))
-            if words
-            else frozenset()
-        )
-    return frozenset(
-        fingerprint.hash for fingerprint in fingerprints_of(((word, 1) for word in words), RUN_WORDS, WINDOW_RUNS)
-    )
+        return frozenset(fingerprints_of([" ".join(words)], 1, 1)) if words else frozenset()
+    return frozenset(fingerprints_of(words, RUN_WORDS, WINDOW_RUNS))
 
 
 def _compute_containment(left: frozenset[int], right: frozenset[int]) -> float:

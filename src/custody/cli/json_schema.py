@@ -34,7 +34,6 @@ from custody.core.wire.report import (
 )
 from custody.demo.report import DemoReport
 from custody.dupes.wire.report import (
-    DupesBenchReport,
     DupesCheckReport,
     DupesClusterReport,
     DupesIndexReport,
@@ -156,7 +155,6 @@ REPORTS: tuple[type[Report], ...] = (
     DupesShowReport,
     DupesClusterReport,
     DupesLabelReport,
-    DupesBenchReport,
     ProjectInitReport,
     ProjectListReport,
     ProjectReadsReport,

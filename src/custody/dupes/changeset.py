@@ -12,7 +12,12 @@ from custody.dupes.facts.model import Channel
 from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.rules import DedupeRules
 from custody.sketch.tokens import mask_literals, tokens_of
-from custody.sketch.winnow import Fingerprint, fingerprints_of
+from custody.sketch.winnow import fingerprints_of
+
+WINNOW_TOKENS = 10
+"""Tokens in a fingerprint of a rewrite: a line or two; a shorter run in common never shows."""
+WINNOW_WINDOW = 6
+"""Of so many runs in a row one is kept: 15 tokens in common always show."""
 
 
 class Mode(Enum):
@@ -26,14 +31,6 @@ class Mode(Enum):
     """Names of changed declarations and exports; document 002 calls this ts mode."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilePrints:
-    """The fingerprints of what a change added to one file, in the order of its lines."""
-
-    path: str
-    prints: tuple[Fingerprint, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSet:
     """A change's production code in all three modes, with its size: ``lines`` removed and added, files, renames.
@@ -43,7 +40,7 @@ class ChangeSet:
 
     opened_ns: int
     shingles: frozenset[str] = frozenset()
-    files: tuple[FilePrints, ...] = ()
+    fingerprints: frozenset[int] = frozenset()
     symbols: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
     lines_changed: int = 0
@@ -56,7 +53,7 @@ class ChangeSet:
             case Mode.PATCH:
                 return self.shingles
             case Mode.REWRITE:
-                return frozenset(found.hash for file in self.files for found in file.prints)
+                return self.fingerprints
             case Mode.SYMBOLS:
                 return self.symbols
 
@@ -64,11 +61,10 @@ class ChangeSet:
 def change_set(change: ChangeDescription, rules: DedupeRules) -> ChangeSet:
     """The set of a change; of files whose lines are not shown only name and number count."""
     pieces = change.of(Channel.PRODUCTION)
-    prints = (FilePrints(piece.path, _prints(piece, rules)) for piece in pieces)
     return ChangeSet(
         opened_ns=change.opened_ns,
         shingles=production_shingles(change, rules),
-        files=tuple(sorted((file for file in prints if file.prints), key=lambda file: file.path)),
+        fingerprints=frozenset(print_ for piece in pieces for print_ in _prints(piece, rules)),
         symbols=frozenset(name for piece in pieces for name in _names(piece)),
         paths=frozenset(path for piece in pieces for path in (piece.path, piece.old_path) if path is not None),
         lines_changed=sum(piece.removed + piece.added for piece in pieces),
@@ -77,16 +73,15 @@ def change_set(change: ChangeDescription, rules: DedupeRules) -> ChangeSet:
     )
 
 
-def _prints(piece: ChangedPiece, rules: DedupeRules) -> tuple[Fingerprint, ...]:
+def _prints(piece: ChangedPiece, rules: DedupeRules) -> tuple[int, ...]:
     """What was added to a file is one stream: where a diff happens to cut it says nothing about what was written."""
-    return fingerprints_of(_added_tokens(piece, rules), rules.winnow_tokens, rules.winnow_window)
+    return fingerprints_of(_added_tokens(piece, rules), WINNOW_TOKENS, WINNOW_WINDOW)
 
 
-def _added_tokens(piece: ChangedPiece, rules: DedupeRules) -> Iterator[tuple[str, int]]:
+def _added_tokens(piece: ChangedPiece, rules: DedupeRules) -> Iterator[str]:
     for run in piece.runs:
-        for number, line in enumerate(run.added, start=run.new_first):
-            for token in mask_literals(tokens_of(line), numbers=rules.mask_numbers, strings=rules.mask_strings):
-                yield token, number
+        for line in run.added:
+            yield from mask_literals(tokens_of(line), numbers=rules.mask_numbers, strings=rules.mask_strings)
 
 
 def _names(piece: ChangedPiece) -> Iterator[str]:

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from custody.dupes.category import Category
 from custody.dupes.rules import DedupeRules
 
+LINKS_SHARE_MIN = 0.5
+"""A change not linked to its cluster's centre is linked to at least this share of the rest."""
+
 
 @dataclass(frozen=True, slots=True)
 class PairLink:
@@ -49,7 +52,7 @@ def clusters_of(links: Iterable[PairLink], rules: DedupeRules) -> Clusters:
     for link in wanted:
         groups.know(link.a, link.b)
     strengths = _strengths(wanted, groups)
-    clusters = sorted(_clusters(groups, strengths, rules), key=lambda cluster: cluster.id)
+    clusters = sorted(_clusters(groups, strengths), key=lambda cluster: cluster.id)
     home = {member: cluster.id for cluster in clusters for member in cluster.members}
     cut = [link for link in wanted if home.get(link.a, link.a) != home.get(link.b, link.b)]
     return Clusters(tuple(clusters), tuple(sorted(cut, key=_as_key)))
@@ -101,10 +104,10 @@ def _strengths(links: Iterable[PairLink], groups: _Groups) -> Strengths:
     return strengths
 
 
-def _clusters(groups: _Groups, strengths: Strengths, rules: DedupeRules) -> Iterator[Cluster]:
+def _clusters(groups: _Groups, strengths: Strengths) -> Iterator[Cluster]:
     members = groups.members()
     for component in _components(members, strengths):
-        for centre, joined in _stars(component, strengths, rules):
+        for centre, joined in _stars(component, strengths):
             changes = sorted(change for group in joined for change in members[group])
             if len(changes) > 1:
                 yield Cluster(changes[0], tuple(changes), centre)
@@ -122,7 +125,7 @@ def _components(groups: Iterable[int], strengths: Strengths) -> Iterator[set[int
         yield component
 
 
-def _stars(component: Collection[int], strengths: Strengths, rules: DedupeRules) -> Iterator[tuple[int, set[int]]]:
+def _stars(component: Collection[int], strengths: Strengths) -> Iterator[tuple[int, set[int]]]:
     """Centres with their groups, until every group of the component has a place."""
     rest = set(component)
     while rest:
@@ -132,7 +135,7 @@ def _stars(component: Collection[int], strengths: Strengths, rules: DedupeRules)
         centre = min(rest, key=lambda group: (-len(links[group]), -math.fsum(links[group].values()), group))
         near = {centre, *links[centre]}
         star = {group for group in near if group == centre or _belongs(links[group], near)}
-        enough = rules.cluster_links_share_min * len(star)
+        enough = LINKS_SHARE_MIN * len(star)
         joined = star | {group for group in rest - near if len(star & links[group].keys()) >= enough}
         yield centre, joined
         rest -= joined

@@ -16,6 +16,9 @@ from custody.dupes.rewrite import rewrite_reason
 from custody.dupes.rules import DedupeRules
 from custody.sketch.shingles import containment
 
+CONTAIN_SYMBOLS_MIN = 3
+"""Changes are compared by names only if each has at least this many: one or two in common say little."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescentLink:
@@ -94,7 +97,7 @@ def mode_for(a: ChangeSet, b: ChangeSet, rules: DedupeRules) -> tuple[Mode, str]
     rewritten = rewrite_reason(a, b, rules)
     if rewritten is not None and _both_have(Mode.REWRITE, a, b):
         return Mode.REWRITE, rewritten
-    named = min(len(a.symbols), len(b.symbols)) >= rules.contain_symbols_min
+    named = min(len(a.symbols), len(b.symbols)) >= CONTAIN_SYMBOLS_MIN
     if not _both_have(Mode.PATCH, a, b):
         return (Mode.SYMBOLS, "not both have lines to compare, but both have names") if named else None
     shared = max(containment(a.shingles, b.shingles) or 0.0, containment(b.shingles, a.shingles) or 0.0)

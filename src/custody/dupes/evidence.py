@@ -7,7 +7,7 @@ from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.rules import DedupeRules
-from custody.dupes.signature import SCORED
+from custody.dupes.signature import LINE_CHARS_MIN, SCORED, SHINGLE_TOKENS, paths_of
 from custody.sketch.shingles import containment, jaccard, shingles_of
 from custody.sketch.tokens import mask_literals, normalised_line, tokens_of
 
@@ -63,10 +63,12 @@ def overlap_of(
 ) -> Overlap:
     """Compare two changes as they were read."""
     ours, theirs = production_shingles(this, rules), production_shingles(other, rules)
-    places, lines = _places(this.of(*SCORED), other.of(*SCORED), rules)
+    places, lines = _places(this.of(*SCORED), other.of(*SCORED))
     return Overlap(
-        files=_common(this, other, _paths),
-        folders=_common(this, other, lambda change: (path.rpartition("/")[0] or "." for path in _paths(change))),
+        files=_common(this, other, lambda change: paths_of(change.pieces)),
+        folders=_common(
+            this, other, lambda change: (path.rpartition("/")[0] or "." for path in paths_of(change.pieces))
+        ),
         symbols=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.symbols)),
         exports=_common(this, other, lambda change: _collect_names(change, lambda facts: facts.exports)),
         tests=_common(this, other, lambda change: _collect_names(change, lambda facts: (*facts.suites, *facts.tests))),
@@ -90,7 +92,7 @@ def production_shingles(change: ChangeDescription, rules: DedupeRules) -> frozen
                 tokens = mask_literals(
                     tokens_of("\n".join(side)), numbers=rules.mask_numbers, strings=rules.mask_strings
                 )
-                found.update(sign + shingle for shingle in shingles_of(tokens, rules.shingle_tokens))
+                found.update(sign + shingle for shingle in shingles_of(tokens, SHINGLE_TOKENS))
     return frozenset(found)
 
 
@@ -101,27 +103,18 @@ def _common(
     return SharedNames(tuple(shared[:SHOWN_MAX]), len(shared))
 
 
-def _paths(change: ChangeDescription) -> Iterator[str]:
-    for piece in change.pieces:
-        yield piece.path
-        if piece.old_path is not None:
-            yield piece.old_path
-
-
 def _collect_names(change: ChangeDescription, what: Callable[[TouchedFacts], Iterable[str]]) -> Iterator[str]:
     return (name for piece in change.pieces for facts in (piece.before, piece.after) for name in what(facts))
 
 
-def _places(
-    these: Sequence[ChangedPiece], others: Sequence[ChangedPiece], rules: DedupeRules
-) -> tuple[list[SharedLines], int]:
+def _places(these: Sequence[ChangedPiece], others: Sequence[ChangedPiece]) -> tuple[list[SharedLines], int]:
     """Lines that stand literally in both, as stretches; a line that the other one has often is matched once."""
     known: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    for sign, path, number, text in _lines(others, rules):
+    for sign, path, number, text in _lines(others):
         known.setdefault((sign, text), []).append((path, number))
     places: list[SharedLines] = []
     count = 0
-    for sign, path, number, text in _lines(these, rules):
+    for sign, path, number, text in _lines(these):
         if found := known.get((sign, text)):
             count += 1
             other_path, other_number = _nearest(found, path)
@@ -151,10 +144,10 @@ def _add(places: list[SharedLines], place: SharedLines) -> None:
     places.append(place)
 
 
-def _lines(pieces: Iterable[ChangedPiece], rules: DedupeRules) -> Iterator[tuple[str, str, int, str]]:
+def _lines(pieces: Iterable[ChangedPiece]) -> Iterator[tuple[str, str, int, str]]:
     for piece in pieces:
         for run in piece.runs:
             for sign, first, side in (("-", run.old_first, run.removed), ("+", run.new_first, run.added)):
                 for place, line in enumerate(side):
-                    if len(text := normalised_line(line)) >= rules.line_chars_min:
+                    if len(text := normalised_line(line)) >= LINE_CHARS_MIN:
                         yield sign, piece.old_path or piece.path if sign == "-" else piece.path, first + place, text

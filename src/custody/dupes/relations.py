@@ -26,6 +26,9 @@ class GitRelations:
     taken_back: bool = False
 
 
+PART_LINES_MIN = 5
+"""A change with fewer telling lines is not called a part of another: two imports are in many changes."""
+
 RelationReason = tuple[Relation, str]
 """A relation, and why it holds."""
 
@@ -72,7 +75,7 @@ def _stacked(around: GitRelations) -> Iterator[RelationReason]:
 
 def _parts(this: Signature, other: Signature, scored: PairScore, rules: DedupeRules) -> Iterator[RelationReason]:
     """Where nearly all lines of one are in the other, which has clearly more."""
-    if scored.category is Category.SAME_CHANGE or min(this.lines.size, other.lines.size) < rules.part_lines_min:
+    if scored.category is Category.SAME_CHANGE or min(this.lines.size, other.lines.size) < PART_LINES_MIN:
         return
     for relation, part, whole in (
         (Relation.SUPERSET_OF, other, this),

@@ -6,6 +6,7 @@ the three names that tell what is tested.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from custody.dupes.facts.model import FACTS_VERSION, Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
@@ -29,6 +30,36 @@ WHOLE = ExactKind(None, HashVariant.PLAIN)
 SCORED = (Channel.PRODUCTION, Channel.TESTS, Channel.DOCS)
 """What is compared; meta, generated and vendored files are not."""
 
+SHINGLE_TOKENS = 5
+"""Tokens in a shingle: document 002's k."""
+MINHASH_VALUES = 128
+"""Values of the MinHash of production code: document 002's n."""
+INTENT_VALUES = 64
+"""Values of the MinHash of tests and of documents: fewer than of code, so that a signature stays small."""
+LSH_BANDS = 16
+"""Bands into which a MinHash is cut for look-ups; divides both numbers of values."""
+LINE_CHARS_MIN = 6
+"""A changed line with fewer characters is not compared: a bracket or an ``else`` is everywhere."""
+KEPT_LINES, KEPT_IDENTIFIERS, KEPT_NAMES = 32, 48, 16
+"""Sample sizes of a signature (names: of files, symbols, exports, imports and words each): it stays about 1 kB."""
+FIELD_TERMS_MAX = MappingProxyType(
+    {
+        "commit": 16,
+        "named": 16,
+        "closing": 8,
+        "mention": 8,
+        "path": 32,
+        "band": LSH_BANDS,
+        "intent": LSH_BANDS,
+        "symbol": 64,
+        "test": 64,
+        "folder": 8,
+        "line": 160,
+        "identifier": 160,
+        "word": 48,
+    }
+)
+"""Terms of a change by field: enough to tell two changes apart, few enough for one search."""
 SHORT_DIGITS = 7
 """Messages name commits by so many digits and more."""
 COMMITS_MAX = 16
@@ -61,7 +92,6 @@ class _SketchInput:
 
     def __init__(self, change: ChangeDescription, rules: DedupeRules) -> None:
         self._change = change
-        self._rules = rules
         self._pieces = change.of(*SCORED)
         self._production = change.of(Channel.PRODUCTION)
         self._code = _read(self._production, rules)
@@ -70,30 +100,30 @@ class _SketchInput:
         texts = (change.title, *change.messages)
         self._referred: MessageReferences = referred(texts)
         self._words = dict.fromkeys(word for text in texts for word in split_message_words(without_pointers(text)))
-        self._minhash = minhash_of(self._code.shingles, rules.minhash_values)
-        self._intent_minhash = minhash_of(_intent(change.of(Channel.TESTS)), rules.intent_values)
+        self._minhash = minhash_of(self._code.shingles, MINHASH_VALUES)
+        self._intent_minhash = minhash_of(_intent(change.of(Channel.TESTS)), INTENT_VALUES)
         self._structure = list(_structure(change.of(Channel.DOCS)))
 
     def signature(self, exact: Mapping[str, str]) -> Signature:
         """The signature."""
-        rules, change = self._rules, self._change
+        change = self._change
         production, whole = exact.get(str(PRODUCTION)), exact.get(str(WHOLE))
         return Signature(
             prod_hash=None if production is None else key_of(production),
             whole_hash=None if whole is None else key_of(whole),
             minhash=self._minhash,
             intent=self._intent_minhash,
-            structure=minhash_of(self._structure, rules.intent_values),
-            prod_lines=_bottom("line", self._code.lines, rules.kept_lines),
-            lines=_bottom("line", (*self._code.lines, *self._rest.lines), rules.kept_lines),
-            identifiers=_bottom("identifier", self._code.identifiers | self._rest.identifiers, rules.kept_identifiers),
-            prod_files=_bottom("path", _paths(self._production), rules.kept_names),
-            files=_bottom("path", _paths(self._pieces), rules.kept_names),
-            symbols=_bottom("symbol", self._symbols(), rules.kept_names),
-            exports=_bottom("export", (name for facts in self._facts for name in facts.exports), rules.kept_names),
-            imports=_bottom("import", (name for facts in self._facts for name in facts.imports), rules.kept_names),
-            context=_bottom("symbol", _context(self._pieces), rules.kept_names),
-            words=_bottom("word", self._words, rules.kept_names),
+            structure=minhash_of(self._structure, INTENT_VALUES),
+            prod_lines=_bottom("line", self._code.lines, KEPT_LINES),
+            lines=_bottom("line", (*self._code.lines, *self._rest.lines), KEPT_LINES),
+            identifiers=_bottom("identifier", self._code.identifiers | self._rest.identifiers, KEPT_IDENTIFIERS),
+            prod_files=_bottom("path", paths_of(self._production), KEPT_NAMES),
+            files=_bottom("path", paths_of(self._pieces), KEPT_NAMES),
+            symbols=_bottom("symbol", self._symbols(), KEPT_NAMES),
+            exports=_bottom("export", (name for facts in self._facts for name in facts.exports), KEPT_NAMES),
+            imports=_bottom("import", (name for facts in self._facts for name in facts.imports), KEPT_NAMES),
+            context=_bottom("symbol", _context(self._pieces), KEPT_NAMES),
+            words=_bottom("word", self._words, KEPT_NAMES),
             references=frozenset(hash32("closing", number) for number in self._referred.closing),
             added=sum(piece.added for piece in self._pieces),
             removed=sum(piece.removed for piece in self._pieces),
@@ -113,15 +143,15 @@ class _SketchInput:
         ``named`` are other changes' commits, to be searched for and not to be found by.
         """
         minhash, intent, said = self._minhash, self._intent_minhash, self._referred
-        paths = list(_paths(self._pieces))
+        paths = list(paths_of(self._pieces))
         found = {
             "commit": tuple(hash64("commit", sha[:SHORT_DIGITS]) for sha in self._change.commits),
             "named": tuple(hash64("commit", sha[:SHORT_DIGITS]) for sha in sorted(said.picked | said.reverted)),
             "closing": _terms("closing", said.closing),
             "mention": _terms("mention", said.mentioned),
             "path": _terms("path", paths),
-            "band": () if minhash is None else tuple(bands_of(minhash, self._rules.lsh_bands)),
-            "intent": () if intent is None else tuple(bands_of(intent, self._rules.lsh_bands, field="intent")),
+            "band": () if minhash is None else tuple(bands_of(minhash, LSH_BANDS)),
+            "intent": () if intent is None else tuple(bands_of(intent, LSH_BANDS, field="intent")),
             "symbol": _terms("symbol", self._symbols()),
             "test": _terms("test", (name for piece in self._pieces for name in _test_names(piece))),
             "folder": _terms("folder", (path.rpartition("/")[0] for path in paths)),
@@ -129,7 +159,7 @@ class _SketchInput:
             "identifier": _terms("identifier", self._code.identifiers | self._rest.identifiers),
             "word": _terms("word", self._words),
         }
-        return {name: terms[: self._rules.field_terms_max[name]] for name, terms in found.items() if terms}
+        return {name: terms[: FIELD_TERMS_MAX[name]] for name, terms in found.items() if terms}
 
     def _symbols(self) -> Iterator[str]:
         return (name for facts in self._facts for name in facts.symbols)
@@ -159,18 +189,18 @@ def _read(pieces: Iterable[ChangedPiece], rules: DedupeRules) -> _LineFeatures:
                 text = "\n".join(side)
                 literal = tokens_of(text)
                 alike = mask_literals(literal, numbers=rules.mask_numbers, strings=rules.mask_strings)
-                read.shingles.extend(sign + shingle for shingle in shingles_of(alike, rules.shingle_tokens))
+                read.shingles.extend(sign + shingle for shingle in shingles_of(alike, SHINGLE_TOKENS))
                 read.identifiers.update(identifiers_of(literal))
-                read.lines.extend(sign + line for line in _telling(side, rules))
+                read.lines.extend(sign + line for line in _telling(side))
     return read
 
 
-def _telling(lines: Iterable[str], rules: DedupeRules) -> Iterator[str]:
+def _telling(lines: Iterable[str]) -> Iterator[str]:
     """The lines that say something: a bracket or an ``else`` is everywhere."""
-    return (text for line in lines if len(text := normalised_line(line)) >= rules.line_chars_min)
+    return (text for line in lines if len(text := normalised_line(line)) >= LINE_CHARS_MIN)
 
 
-def _paths(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
+def paths_of(pieces: Iterable[ChangedPiece]) -> Iterator[str]:
     """Both names of a file that moved: the other change may know only one."""
     for piece in pieces:
         yield piece.path

@@ -4,26 +4,13 @@ Adding an observation to an edge that is there takes the same time however large
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from custody.graph.acyclic import NeighborLookup, TopologicalOrder
-from custody.graph.lessons import Lesson, NodeCounts
-from custody.graph.model import ACYCLIC, Edge, EdgeKey, EdgeSource, EdgeType, Kind, Node
+from custody.graph.lessons import Lesson
+from custody.graph.model import ACYCLIC, Edge, EdgeKey, EdgeSource, EdgeType, Node, kind_of
 from custody.graph.rules import GraphRules
-from custody.graph.shelf import EdgeRow, NodeRow
-from custody.graph.table import CLASSES, Counts, EdgeTable, weight_of
-
-
-@dataclass(slots=True)
-class Cell:
-    """The counts of one node; its name is the one text that every edge to it uses."""
-
-    name: str
-    kind: Kind
-    count: int = 0
-    failures: int = 0
-    repeats: int = 0
-    recursions: int = 0
+from custody.graph.table import CLASSES, EdgeTable, weight_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +27,8 @@ class Book:
 
     def __init__(self, rules: GraphRules) -> None:
         self.rules = rules
-        self.nodes: dict[str, Cell] = {}
+        self.nodes: dict[str, Node] = {}
+        """By name; every edge uses the text of the node's name."""
         self.table = EdgeTable()
         self.after: dict[str, dict[str, int]] = {}
         """The row of the first edge of each pair, by start and end."""
@@ -60,8 +48,8 @@ class Book:
     def add(self, lesson: Lesson) -> LessonEffect:
         """Count a lesson in; its edges in order of their keys, so that its own order does not matter."""
         self.version += 1
-        for name, called in lesson.nodes.items():
-            self._count(name, called)
+        for called in lesson.nodes.values():
+            self._count(called)
         keys = sorted(lesson.edges, key=_as_key)
         promoted = []
         for key in keys:
@@ -78,7 +66,7 @@ class Book:
             return False
         self.version += 1
         for name in (start, end):
-            self._count(name, NodeCounts(kind_of(name)))
+            self._count(Node(name, kind_of(name)))
         self._row(key, EdgeSource.TEMPLATE)
         self._changed_edges[key] = None
         return key not in self.aside
@@ -90,29 +78,15 @@ class Book:
         rows = () if head is None else self.table.pair(head)
         return next((row for row in rows if self.table.type(row) is kind), None)
 
-    def edge(self, start: str, end: str, row: int) -> Edge:
+    def edge(self, key: EdgeKey, row: int, *, aside: bool = False) -> Edge:
         """An edge as a value."""
-        table, counts = self.table, self.table.counts(row)
-        return Edge(
-            start,
-            end,
-            table.type(row),
-            table.source(row),
-            self._weights[table.look[row]],
-            counts.count,
-            counts.executions,
-            counts.successes,
-            counts.failures,
-            counts.first_ns,
-            counts.last_ns,
-            counts.evidence,
-        )
+        return self.table.edge(row, key, self._weights[self.table.look[row]], aside=aside)
 
     def between(self, start: str, end: str) -> list[Edge]:
         """Every edge of a pair of nodes, the heaviest first; dependency before contains before sequence."""
         head = self.after.get(start, {}).get(end)
         rows = [] if head is None else sorted(self.table.pair(head), key=self._lightness)
-        return [self.edge(start, end, row) for row in rows]
+        return [self.edge((start, end, self.table.type(row)), row) for row in rows]
 
     def heaviest(self, text: str, other: str) -> Edge | None:
         """The heaviest edge between two nodes, in either direction; from ``one`` where both are equal."""
@@ -121,73 +95,52 @@ class Book:
         if not rows:
             return None
         (start, end), row = min(rows, key=lambda found: self._lightness(found[1])[0])
-        return self.edge(start, end, row)
+        return self.edge((start, end, self.table.type(row)), row)
 
     def edges(self) -> Iterator[Edge]:
         """Every edge of the graph, by start, end and type."""
         for start in sorted(self.after):
             for end in sorted(self.after[start]):
                 rows = sorted(self.table.pair(self.after[start][end]), key=self.table.look.__getitem__)
-                yield from (self.edge(start, end, row) for row in rows)
-
-    def node(self, name: str) -> Node | None:
-        """A node as a value."""
-        called = self.nodes.get(name)
-        if called is None:
-            return None
-        return Node(name, called.kind, called.count, called.failures, called.repeats, called.recursions)
+                yield from (self.edge((start, end, self.table.type(row)), row) for row in rows)
 
     def weights(self) -> list[float]:
         """The weight of each pair of type and source, in the order of ``CLASSES``."""
         return list(self._weights)
 
-    def changed(self) -> tuple[list[NodeRow], list[EdgeRow]]:
-        """Rows of all that changed since ``settled``, by key."""
-        nodes = [self._node_row(name) for name in sorted(self._changed_nodes)]
-        return nodes, [self._edge_row(key) for key in sorted(self._changed_edges, key=_as_key)]
+    def changed(self) -> tuple[list[Node], list[Edge]]:
+        """Everything that changed since ``settled``, by key."""
+        nodes = [replace(self.nodes[name]) for name in sorted(self._changed_nodes)]
+        return nodes, [self._changed_edge(key) for key in sorted(self._changed_edges, key=_as_key)]
 
     def settled(self) -> None:
         """Take everything as kept."""
         self._changed_nodes.clear()
         self._changed_edges.clear()
 
-    def load(self, nodes: Iterable[NodeRow], edges: Iterable[EdgeRow]) -> list[EdgeRow]:
-        """Take over rows as they are; those that cannot be read are given back."""
+    def load(self, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
+        """Take over nodes and edges as they are; an edge from a node to itself is passed over."""
         self.version += 1
         for node in nodes:
-            kind = next((member for member in Kind if member.value == node.kind), kind_of(node.name))
-            self.nodes[node.name] = Cell(node.name, kind, node.count, node.failures, node.repeats, node.recursions)
-        refused = []
+            self.nodes[node.name] = replace(node)
         for edge in edges:
-            if edge.type is None or edge.source is None or edge.start == edge.end:
-                refused.append(edge)
-            else:
-                self._take(edge, (edge.start, edge.end, edge.type), edge.source)
-        return refused
+            if edge.start != edge.end:
+                self._take(edge)
 
-    def _take(self, told: EdgeRow, key: EdgeKey, source: EdgeSource) -> None:
-        for name in key[:2]:
-            self.nodes.setdefault(name, Cell(name, kind_of(name)))
-        row = self._row(key, source, aside=told.aside)
-        counts = Counts(
-            told.count,
-            told.executions,
-            told.successes,
-            told.failures,
-            told.first_ns,
-            told.last_ns,
-            told.evidence,
-        )
-        self.table.set(row, source, counts)
-        self._weigh(key)
+    def _take(self, edge: Edge) -> None:
+        for name in (edge.start, edge.end):
+            self.nodes.setdefault(name, Node(name, kind_of(name)))
+        self.table.set(self._row(edge.key, edge.source, aside=edge.aside), edge)
+        self._weigh(edge.key)
 
-    def _count(self, name: str, called: NodeCounts) -> None:
-        mine = self.nodes.setdefault(name, Cell(name, called.kind))
-        mine.count += called.count
-        mine.failures += called.failures
-        mine.repeats += called.repeats
-        mine.recursions += called.recursions
-        self._changed_nodes[name] = None
+    def _count(self, called: Node) -> None:
+        self.nodes.setdefault(called.name, Node(called.name, called.kind)).add(called)
+        self._changed_nodes[called.name] = None
+
+    def _changed_edge(self, key: EdgeKey) -> Edge:
+        row = self.aside.get(key, self.row(key))
+        assert row is not None, "what changed is there"
+        return self.edge(key, row, aside=key in self.aside)
 
     def _row(self, key: EdgeKey, source: EdgeSource, *, aside: bool = False) -> int:
         """The row of an edge, a new one if need be: in the graph, or aside where a cycle would close."""
@@ -228,46 +181,6 @@ class Book:
             )
 
         return around
-
-    def _node_row(self, name: str) -> NodeRow:
-        called = self.nodes[name]
-        return NodeRow(
-            name=name,
-            kind=called.kind.value,
-            count=called.count,
-            failures=called.failures,
-            repeats=called.repeats,
-            recursions=called.recursions,
-        )
-
-    def _edge_row(self, key: EdgeKey) -> EdgeRow:
-        row = self.aside.get(key, self.row(key))
-        assert row is not None, "what changed is there"
-        counts = self.table.counts(row)
-        return EdgeRow(
-            start=key[0],
-            end=key[1],
-            edge_type=key[2].value,
-            edge_source=self.table.source(row).value,
-            count=counts.count,
-            executions=counts.executions,
-            successes=counts.successes,
-            failures=counts.failures,
-            first_ns=counts.first_ns,
-            last_ns=counts.last_ns,
-            evidence=counts.evidence,
-            aside=key in self.aside,
-        )
-
-
-def kind_of(node: str) -> Kind:
-    """The kind that a node's name tells.
-
-    >>> [kind_of(node).value for node in ("capability:cap1", "filesystem:read_file", "turn")]
-    ['capability', 'tool', 'turn']
-    """
-    word = node.partition(":")[0]
-    return next((kind for kind in Kind if kind.value == word), Kind.TOOL)
 
 
 def _as_key(key: EdgeKey) -> tuple[str, str, str]:

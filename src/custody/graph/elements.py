@@ -6,6 +6,8 @@ from custody.graph.edge_style import Palette, StyleValue, Theme, legend_of, styl
 from custody.graph.model import Edge, EdgeSource, EdgeType, Kind, Witness
 
 Element = dict[str, StyleValue]
+DRAWN_MAX = 2000
+"""Boxes of a picture: more cannot be told apart, and take a browser seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The graph engine: the calls of document 004 in Python spelling, over the package's own parts."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from custody.graph.book import Book
@@ -10,12 +10,12 @@ from custody.graph.dag import Dag, dag_of
 from custody.graph.lessons import lessons_of
 from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Node
 from custody.graph.paths import Cost, GraphPath, shortest_path
-from custody.graph.prediction import CallSuggestion, NextModel, SessionState, explain_suggestions
+from custody.graph.prediction import NEXT_MAX, CallSuggestion, NextModel, SessionState, explain_suggestions
 from custody.graph.rules import GraphRules
-from custody.graph.shelf import EdgeRow, EdgeShelf
-from custody.graph.similarity import Formula, SimilarNode, adamic_adar
+from custody.graph.shelf import EdgeShelf
+from custody.graph.similarity import SIMILAR_MAX, Formula, SimilarNode, adamic_adar
 from custody.graph.span_drafts import SpanInput
-from custody.graph.spans import SpanRepairs, forest_of
+from custody.graph.spans import SpanRepair, forest_of
 from custody.graph.table import weight_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Update:
     touched: tuple[EdgeKey, ...]
     promoted: tuple[EdgeKey, ...]
     aside: tuple[EdgeKey, ...]
-    repairs: SpanRepairs
+    repairs: Mapping[SpanRepair, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class GraphEngine:
         Beside our own records it takes events of a bridge and plain mappings with the same fields. One that says
         neither what it tells of nor of which call raises ``InputError`` before anything is learnt.
         """
-        forest = forest_of(traces, self.rules)
-        effects = [self.book.add(lesson) for lesson in lessons_of(forest, self.rules)]
+        forest = forest_of(traces)
+        effects = [self.book.add(lesson) for lesson in lessons_of(forest)]
         return Update(
             touched=_once(key for effect in effects for key in effect.touched),
             promoted=_once(key for effect in effects for key in effect.promoted),
@@ -87,13 +87,12 @@ class GraphEngine:
         """The weight of the type times that of the source."""
         return weight_of(EdgeType(edge_type), EdgeSource(edge_source), self.rules)
 
-    def sync_from_database(self, shelf: EdgeShelf) -> tuple[EdgeRow, ...]:
-        """Become what the shelf holds, exactly; given back are rows that cannot be read, which stay where they are."""
+    def sync_from_database(self, shelf: EdgeShelf) -> None:
+        """Become what the shelf holds, exactly."""
         self.book = Book(self.rules)
         self._matrix = None
-        refused = self.book.load(shelf.nodes(), shelf.edges())
+        self.book.load(shelf.nodes(), shelf.edges())
         self.book.settled()
-        return tuple(refused)
 
     def persist_edges(self, shelf: EdgeShelf) -> int:
         """Put what changed since the last time; the number of its edges."""
@@ -107,9 +106,9 @@ class GraphEngine:
         """The cheapest way from one node to another; None where there is none."""
         return shortest_path(self.book, start, end, cost)
 
-    def compute_adamic_adar(self, node: str, limit: int | None = None, formula: Formula = "page") -> list[SimilarNode]:
+    def compute_adamic_adar(self, node: str, limit: int = SIMILAR_MAX, formula: Formula = "page") -> list[SimilarNode]:
         """The nodes most like ``node`` by the neighbours that they share, the most alike first."""
-        return adamic_adar(self._current(), node, self.rules.similar_max if limit is None else limit, formula)
+        return adamic_adar(self._current(), node, limit, formula)
 
     def _current(self) -> "Matrix":
         """The arrays of the graph as it is now; numpy is imported when they are first asked for."""
@@ -124,21 +123,18 @@ class GraphEngine:
         return dag_of(self.book, nodes)
 
     def suggest_next(
-        self, model: NextModel, session: SessionState, place: CallPlace | None = None, limit: int | None = None
+        self, model: NextModel, session: SessionState, place: CallPlace | None = None, limit: int = NEXT_MAX
     ) -> list[CallSuggestion]:
         """The likeliest next calls by the sequence model, each with the edges of this graph that lead to it."""
         return explain_suggestions(model.suggest(session, place, limit), self.book, session, place)
 
     def get_graph_snapshot(self) -> Snapshot:
         """Everything, with type and source of every edge."""
-        nodes = (self.book.node(name) for name in sorted(self.book.nodes))
-        aside: Mapping[EdgeKey, Edge] = {
-            key: self.book.edge(key[0], key[1], row) for key, row in self.book.aside.items()
-        }
+        aside = [self.book.edge(key, row, aside=True) for key, row in self.book.aside.items()]
         return Snapshot(
-            nodes=tuple(node for node in nodes if node is not None),
+            nodes=tuple(replace(self.book.nodes[name]) for name in sorted(self.book.nodes)),
             edges=tuple(self.book.edges()),
-            aside=tuple(aside[key] for key in sorted(aside, key=lambda key: (key[0], key[1], key[2].value))),
+            aside=tuple(sorted(aside, key=lambda edge: (edge.start, edge.end, edge.type.value))),
         )
 
 

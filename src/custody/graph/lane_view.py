@@ -7,9 +7,8 @@ another began never reaches to the right of where that one begins.
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from custody.graph.elements import Element, GraphPicture, call_element, node_element
+from custody.graph.elements import DRAWN_MAX, Element, GraphPicture, call_element, node_element
 from custody.graph.model import STRUCTURAL, CallSpan, EdgeType
-from custody.graph.rules import GraphRules
 from custody.graph.sibling_order import directly_before
 from custody.graph.spans import SpanForest
 
@@ -18,12 +17,12 @@ EDGES_EACH_MAX = 8
 """So many arrows lead to a call; a join of more is drawn by the last of them to end."""
 
 
-def lanes_view(forest: SpanForest, rules: GraphRules, session: str | None = None, skip: int = 0) -> GraphPicture:
-    """The calls of one session, or of all, from the ``skip``-th on; sessions and turns are no calls."""
-    calls = [span for span in forest.spans if span.kind not in STRUCTURAL and session in (None, span.session)]
+def lanes_view(forest: SpanForest, drawn_max: int = DRAWN_MAX, skip: int = 0) -> GraphPicture:
+    """The calls from the ``skip``-th on, at most ``drawn_max``; sessions and turns are not calls."""
+    calls = [span for span in forest.spans if span.kind not in STRUCTURAL]
     timed = all(span.start_ns is not None or span.end_ns is not None for span in calls)
     bars = sorted(((*_bar(span, timed=timed), span) for span in calls), key=lambda bar: (bar[0], bar[1], bar[2].first))
-    drawn = bars[skip : skip + rules.spans_drawn_max]
+    drawn = bars[skip : skip + drawn_max]
     ranks = {moment: rank for rank, moment in enumerate(sorted({at for bar in drawn for at in bar[:2]}))}
     lanes = _lanes([(ranks[start], ranks[end]) for start, end, _ in drawn])
     boxes = [(span, lane, (ranks[start], ranks[end])) for (start, end, span), lane in zip(drawn, lanes, strict=True)]

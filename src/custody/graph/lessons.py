@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from custody.graph.model import CallSpan, EdgeKey, EdgeType, Kind, Status, Witness
-from custody.graph.rules import GraphRules
+from custody.graph.model import CallSpan, EdgeKey, EdgeType, Node, Status, Witness
 from custody.graph.sibling_order import followed_among
 from custody.graph.spans import SpanForest
+
+EVIDENCE_MAX = 8
+"""Pairs of spans that are stored with an edge, the newest: enough to look at, and small for a million edges."""
 
 
 @dataclass(slots=True)
@@ -24,25 +26,14 @@ class EdgeCounts:
     last_ns: int | None = None
     evidence: tuple[Witness, ...] = ()
 
-    def add(self, other: "EdgeCounts", evidence_max: int) -> None:
+    def add(self, other: "EdgeCounts") -> None:
         """Count what ``other`` saw too."""
         self.count += other.count
         self.successes += other.successes
         self.failures += other.failures
         self.first_ns = least(self.first_ns, other.first_ns)
         self.last_ns = most(self.last_ns, other.last_ns)
-        self.evidence = newest(self.evidence, other.evidence, evidence_max)
-
-
-@dataclass(slots=True)
-class NodeCounts:
-    """How often a node was called in one execution, failed, followed itself, and called itself."""
-
-    kind: Kind
-    count: int = 0
-    failures: int = 0
-    repeats: int = 0
-    recursions: int = 0
+        self.evidence = newest(self.evidence, other.evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +41,7 @@ class Lesson:
     """What one execution teaches about nodes and edges; no edge leads from a node to itself."""
 
     execution: str
-    nodes: dict[str, NodeCounts] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
     edges: dict[EdgeKey, EdgeCounts] = field(default_factory=dict)
 
 
@@ -64,38 +55,38 @@ def most(number: int | None, other: int | None) -> int | None:
     return other if number is None else number if other is None else max(number, other)
 
 
-def newest(group: Sequence[Witness], other: Sequence[Witness], evidence_max: int) -> tuple[Witness, ...]:
+def newest(group: Sequence[Witness], other: Sequence[Witness]) -> tuple[Witness, ...]:
     """The newest of both, the newest first, as ``one`` is already; the same whatever comes first."""
-    if len(group) >= evidence_max and max(other, default=group[-1]) <= group[-1]:
+    if len(group) >= EVIDENCE_MAX and max(other, default=group[-1]) <= group[-1]:
         return tuple(group)
-    return tuple(sorted({*group, *other}, reverse=True)[:evidence_max])
+    return tuple(sorted({*group, *other}, reverse=True)[:EVIDENCE_MAX])
 
 
-def lessons_of(forest: SpanForest, rules: GraphRules) -> list[Lesson]:
+def lessons_of(forest: SpanForest) -> list[Lesson]:
     """One lesson for each execution, in the order in which they were first heard of."""
     executions: dict[str, list[CallSpan]] = {}
     for span in forest.spans:
         executions.setdefault(span.execution, []).append(span)
-    return [_lesson(execution, spans, rules) for execution, spans in executions.items()]
+    return [_lesson(execution, spans) for execution, spans in executions.items()]
 
 
-def _lesson(execution: str, spans: Sequence[CallSpan], rules: GraphRules) -> Lesson:
+def _lesson(execution: str, spans: Sequence[CallSpan]) -> Lesson:
     lesson = Lesson(execution)
     for span in spans:
-        called = lesson.nodes.setdefault(span.node, NodeCounts(span.kind))
+        called = lesson.nodes.setdefault(span.node, Node(span.node, span.kind))
         called.count += 1
         called.failures += span.status is Status.FAILED
     by_id = {span.id: span for span in spans}
-    for key, seen in (*_contained(spans, by_id), *_needed(spans, by_id), *_followed(spans, rules)):
-        _put(lesson, key, seen, rules)
+    for key, seen in (*_contained(spans, by_id), *_needed(spans, by_id), *_followed(spans)):
+        _put(lesson, key, seen)
     return lesson
 
 
-def _put(lesson: Lesson, key: EdgeKey, seen: EdgeCounts, rules: GraphRules) -> None:
+def _put(lesson: Lesson, key: EdgeKey, seen: EdgeCounts) -> None:
     """A node that leads to itself is a counter of the node: no edge."""
     start, end, kind = key
     if start != end:
-        lesson.edges.setdefault(key, EdgeCounts()).add(seen, rules.evidence_max)
+        lesson.edges.setdefault(key, EdgeCounts()).add(seen)
     elif kind is EdgeType.SEQUENCE:
         lesson.nodes[start].repeats += seen.count
     else:
@@ -116,7 +107,7 @@ def _needed(spans: Iterable[CallSpan], by_id: dict[str, CallSpan]) -> Iterator[t
                 yield (by_id[needed].node, span.node, EdgeType.DEPENDENCY), _pair(by_id[needed], span)
 
 
-def _followed(spans: Iterable[CallSpan], rules: GraphRules) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
+def _followed(spans: Iterable[CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
     """Siblings are those with one parent, be it here or only named; whoever has none stands in a row of the session."""
     siblings: dict[str, list[CallSpan]] = {}
     alone: dict[str | None, list[CallSpan]] = {}
@@ -128,17 +119,17 @@ def _followed(spans: Iterable[CallSpan], rules: GraphRules) -> Iterator[tuple[Ed
             siblings.setdefault(above, []).append(span)
     for group in siblings.values():
         if len(group) > 1:
-            yield from _in_order(group, rules)
+            yield from _in_order(group)
     for row in alone.values():
         if all(span.start_ns is not None and span.end_ns is not None for span in row):
-            yield from _in_order(row, rules)
+            yield from _in_order(row)
         else:
             pairs = ((a, b) for a, b in pairwise(_in_a_row(row)) if _can_follow(a, b))
             yield from (((a.node, b.node, EdgeType.SEQUENCE), _pair(a, b)) for a, b in pairs)
 
 
-def _in_order(siblings: Sequence[CallSpan], rules: GraphRules) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
-    for found in followed_among(siblings, rules.evidence_max):
+def _in_order(siblings: Sequence[CallSpan]) -> Iterator[tuple[EdgeKey, EdgeCounts]]:
+    for found in followed_among(siblings, EVIDENCE_MAX):
         evidence = tuple(_witness(before, after) for before, after in found.pairs)
         yield (
             (found.before, found.after, EdgeType.SEQUENCE),

@@ -132,6 +132,16 @@ def node_of(kind: Kind, name: str) -> str:
     return kind.value if kind in STRUCTURAL else f"{kind.value}:{name}"
 
 
+def kind_of(node: str) -> Kind:
+    """The kind that a node's name tells.
+
+    >>> [kind_of(node).value for node in ("capability:cap1", "filesystem:read_file", "turn")]
+    ['capability', 'tool', 'turn']
+    """
+    word = node.partition(":")[0]
+    return next((kind for kind in Kind if kind.value == word), Kind.TOOL)
+
+
 EdgeKey = tuple[str, str, EdgeType]
 """From, to, type: the same pair may be contained and in sequence."""
 
@@ -147,23 +157,26 @@ class Witness(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What was learnt about one pair of nodes; ``weight`` follows from type and source and is never kept.
+    """What was learnt about one pair of nodes; ``weight`` follows from type and source and is never stored.
 
-    ``evidence`` is the newest of what shows it. An edge of a template that nobody has seen yet has a count of 0.
+    A stored row without a type or a source is a sequence, and inferred. ``evidence`` is the newest of what shows it. An
+    edge of a template that was not seen yet has a count of 0. ``aside``: it would have closed a cycle, so it is counted
+    and not part of the graph.
     """
 
     start: str
     end: str
-    type: EdgeType
-    source: EdgeSource
-    weight: float
-    count: int
-    executions: int
-    successes: int
-    failures: int
-    first_ns: int | None
-    last_ns: int | None
-    evidence: tuple[Witness, ...]
+    type: EdgeType = EdgeType.SEQUENCE
+    source: EdgeSource = EdgeSource.INFERRED
+    weight: float = 0.0
+    count: int = 0
+    executions: int = 0
+    successes: int = 0
+    failures: int = 0
+    first_ns: int | None = None
+    last_ns: int | None = None
+    evidence: tuple[Witness, ...] = ()
+    aside: bool = False
 
     @property
     def key(self) -> EdgeKey:
@@ -171,13 +184,20 @@ class Edge:
         return self.start, self.end, self.type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Node:
-    """What was learnt about one node: how often it was called, failed, followed itself, and called itself."""
+    """How often a node was called, failed, followed itself, and called itself."""
 
     name: str
     kind: Kind
-    count: int
-    failures: int
-    repeats: int
-    recursions: int
+    count: int = 0
+    failures: int = 0
+    repeats: int = 0
+    recursions: int = 0
+
+    def add(self, other: "Node") -> None:
+        """Count what ``other`` counted too."""
+        self.count += other.count
+        self.failures += other.failures
+        self.repeats += other.repeats
+        self.recursions += other.recursions

@@ -16,11 +16,16 @@ from typing import Literal, Protocol
 
 from custody.graph.book import Book
 from custody.graph.model import Edge
-from custody.graph.rules import GraphRules
 
 Cost = Literal["document", "reliability", "surprisal"]
 """1 / weight; −ln weight and a cost per step; −ln of the chance that this call comes next, and a cost per step."""
 
+WEIGHT_MIN = 0.1
+"""A lighter edge costs as much as one of this weight."""
+STEP_COST = 0.1
+"""What every step adds to a cost that is a logarithm, so that no step is free."""
+TEMPLATE_COUNT = 0.5
+"""Observations that an unseen edge of a template counts for, so that its chance is not 0."""
 _FINE = 1 << 32
 """How many parts a cost of 1 has."""
 
@@ -55,22 +60,22 @@ def shortest_path(book: Book, start: str, end: str, cost: Cost = "document") -> 
     return None if nodes is None else _make_path(book, nodes, prices)
 
 
-def document_cost(weight: float, rules: GraphRules) -> float:
+def document_cost(weight: float) -> float:
     """What an edge of this weight costs by the document.
 
-    >>> document_cost(0.8, GraphRules()), document_cost(0.01, GraphRules())
+    >>> document_cost(0.8), document_cost(0.01)
     (1.25, 10.0)
     """
-    return 1 / max(weight, rules.path_weight_min)
+    return 1 / max(weight, WEIGHT_MIN)
 
 
-def reliability_cost(weight: float, rules: GraphRules) -> float:
+def reliability_cost(weight: float) -> float:
     """What an edge of this weight costs as a logarithm, so that the weights of a way multiply.
 
-    >>> round(reliability_cost(0.5, GraphRules()), 4)
+    >>> round(reliability_cost(0.5), 4)
     0.7931
     """
-    return rules.path_step_cost - math.log(max(weight, rules.path_weight_min))
+    return STEP_COST - math.log(max(weight, WEIGHT_MIN))
 
 
 _COSTS = MappingProxyType({"document": document_cost, "reliability": reliability_cost})
@@ -79,8 +84,8 @@ _COSTS = MappingProxyType({"document": document_cost, "reliability": reliability
 class _StyleCosts:
     """Costs that follow from type and source alone."""
 
-    def __init__(self, book: Book, cost: Callable[[float, GraphRules], float]) -> None:
-        self._prices = [round(_FINE * cost(weight, book.rules)) for weight in book.weights()]
+    def __init__(self, book: Book, cost: Callable[[float], float]) -> None:
+        self._prices = [round(_FINE * cost(weight)) for weight in book.weights()]
         self._best = book.table.best
 
     def of(self, _: str, row: int) -> int:
@@ -106,11 +111,11 @@ class _Surprise:
     def of(self, start: str, row: int) -> int:
         if start not in self._totals:
             self._totals[start] = math.fsum(self._seen(edge_row) for edge_row in self._book.after[start].values())
-        return round(_FINE * (self._book.rules.path_step_cost - math.log(self._seen(row) / self._totals[start])))
+        return round(_FINE * (STEP_COST - math.log(self._seen(row) / self._totals[start])))
 
     def _seen(self, row: int) -> float:
         table = self._book.table
-        return max((table.count(number) or self._book.rules.template_count) for number in table.pair(row))
+        return max((table.count(number) or TEMPLATE_COUNT) for number in table.pair(row))
 
     def spread(self, side: "_Side", names: Iterable[str], distance: int) -> list[tuple[int, list[str]]]:
         reached: dict[int, list[str]] = {}

@@ -10,16 +10,30 @@ parts share its weight: each pattern of what is there has weights of its own.
 from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from custody.graph.book import Book
 from custody.graph.calls import CallPlace, SequenceCall
 from custody.graph.model import Edge
 from custody.graph.ngrams import Grams
-from custody.graph.rules import NEXT_ORDER_MAX, GraphRules
 
 PARTS = ("siblings", "flat", "failures", "marks", "often", "follower")
 """The parts of the mixture: four contexts, two caches."""
 
+ORDERS = MappingProxyType({"siblings": 4, "flat": 3, "failures": 3, "marks": 3})
+"""Calls before the next one that each context looks at."""
+CALLS_REMEMBERED = 16
+"""Calls of a session that the contexts are made from: more than any of them looks back."""
+CACHE_DECAY = 0.95
+"""What a call of the session counts for, one call later."""
+FIT_SHARES = (0.5, 0.8)
+"""The slice of all calls on which the mixture is fitted: counts know the first half, the newest calls come after."""
+FIT_ROUNDS = 30
+"""Rounds of expectation maximisation."""
+ONLINE_SHARE = 0.002
+"""How far one call moves the mixture towards the parts that foresaw it."""
+NEXT_MAX = 5
+"""Next calls that are suggested unless the caller wants more."""
 _SCALE_MAX = 1e100
 
 
@@ -38,7 +52,7 @@ class CallSuggestion:
 class SessionState:
     """What one session did so far, as far as the model looks back."""
 
-    flat: deque[str] = field(default_factory=lambda: deque(maxlen=NEXT_ORDER_MAX))
+    flat: deque[str] = field(default_factory=lambda: deque(maxlen=CALLS_REMEMBERED))
     inside: dict[str, deque[SequenceCall]] = field(default_factory=dict)
     last: SequenceCall | None = None
     often: dict[str, float] = field(default_factory=dict)
@@ -46,15 +60,15 @@ class SessionState:
     scale: float = 1.0
     followers: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def see(self, call: SequenceCall, decay: float) -> None:
+    def see(self, call: SequenceCall) -> None:
         """Take a call in; each earlier one counts for less from now on."""
         if self.last is not None:
             followed = self.followers.setdefault(self.last.name, {})
             followed[call.name] = followed.get(call.name, 0) + 1
         self.flat.appendleft(call.name)
-        self.inside.setdefault(call.place.inside, deque(maxlen=NEXT_ORDER_MAX)).appendleft(call)
+        self.inside.setdefault(call.place.inside, deque(maxlen=CALLS_REMEMBERED)).appendleft(call)
         # The newest counts for more instead of all others for less.
-        self.scale /= decay
+        self.scale /= CACHE_DECAY
         self.often[call.name] = self.often.get(call.name, 0.0) + self.scale
         self.often_total += self.scale
         if self.scale > _SCALE_MAX:
@@ -83,10 +97,9 @@ class SessionState:
 class NextModel:
     """Counts over all sessions, and how much each part of the mixture counts."""
 
-    def __init__(self, rules: GraphRules) -> None:
-        self.rules = rules
+    def __init__(self) -> None:
         # Under siblings, the kind of parent stands before the calls.
-        orders = {**rules.next_orders, "siblings": rules.next_orders["siblings"] + 1}
+        orders = {**ORDERS, "siblings": ORDERS["siblings"] + 1}
         self._grams = {name: Grams(order) for name, order in orders.items()}
         self._places: dict[str, int] = {}
         self._nodes: dict[str, str] = {}
@@ -100,16 +113,15 @@ class NextModel:
         """Learn from a call that was made; its chance before it was."""
         parts, mixture = self._parts(session, call), self._mixture(session)
         chance = _mixed(mixture, parts)
-        step = self.rules.next_online_share
         for place, part in enumerate(parts):
-            mixture[place] += step * (mixture[place] * part / chance - mixture[place])
+            mixture[place] += ONLINE_SHARE * (mixture[place] * part / chance - mixture[place])
         self._count(session, call)
         return chance
 
     def fit(self, sessions: Sequence[Sequence[SequenceCall]]) -> None:
         """Learn from sessions, the oldest first: count, then fit the mixture on the middle slice, then go on."""
         total = sum(len(calls) for calls in sessions)
-        first, last = (int(total * share) for share in (self.rules.next_fit_from_share, self.rules.next_fit_to_share))
+        first, last = (int(total * share) for share in FIT_SHARES)
         rows: dict[tuple[bool, ...], list[list[float]]] = {}
         seen = 0
         for calls in sessions:
@@ -120,10 +132,10 @@ class NextModel:
                 self._count(session, call)
                 seen += 1
         for there, told in rows.items():
-            self._mixtures[there] = fit_weights(told, there, self.rules.next_fit_rounds)
+            self._mixtures[there] = fit_weights(told, there)
 
     def suggest(
-        self, session: SessionState, place: CallPlace | None = None, limit: int | None = None
+        self, session: SessionState, place: CallPlace | None = None, limit: int = NEXT_MAX
     ) -> list[CallSuggestion]:
         """The likeliest next calls, the likeliest first, by name where equal; without edges yet."""
         if place is None:
@@ -143,7 +155,7 @@ class NextModel:
                 tuple((part, parts[which][number]) for which, part in enumerate(PARTS)),
                 (),
             )
-            for number in best[: self.rules.next_max if limit is None else limit]
+            for number in best[:limit]
         ]
 
     def _count(self, session: SessionState, call: SequenceCall) -> None:
@@ -151,7 +163,7 @@ class NextModel:
             self._grams[name].add(context, call.name)
         self._places.setdefault(call.name, len(self._places))
         self._nodes[call.name] = call.node
-        session.see(call, self.rules.next_cache_decay)
+        session.see(call)
 
     def _parts(self, session: SessionState, call: SequenceCall) -> list[float]:
         contexts = session.contexts(call.place)
@@ -182,10 +194,10 @@ def cached(session: SessionState, part: str, name: str) -> float:
     return followed.get(name, 0) / sum(followed.values()) if followed else 0.0
 
 
-def fit_weights(rows: Sequence[Sequence[float]], there: Sequence[bool], rounds: int) -> list[float]:
+def fit_weights(rows: Sequence[Sequence[float]], there: Sequence[bool], rounds: int = FIT_ROUNDS) -> list[float]:
     """The weights under which what came was likeliest (expectation maximisation), each part once on the house.
 
-    >>> [round(weight, 2) for weight in fit_weights([[0.9, 0.1]] * 98, (True, True), 30)]
+    >>> [round(weight, 2) for weight in fit_weights([[0.9, 0.1]] * 98, (True, True))]
     [0.99, 0.01]
     """
     weights = _even(there)

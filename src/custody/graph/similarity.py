@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from custody.graph.csr import Matrix
 
 Formula = Literal["page", "document"]
+SIMILAR_MAX = 10
+"""Similar nodes that are listed unless the caller wants more."""
+WITNESSES_MAX = 5
+"""Common neighbours that are listed with each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,6 @@ def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "pag
         both = (edge(node, between), edge(other, between))
         return CommonNeighbour(between, share, tuple(link for link in both if link is not None))
 
-    witnesses_max = matrix.book.rules.similar_witnesses_max
     names = matrix.names
     return [
         SimilarNode(
@@ -60,18 +63,8 @@ def adamic_adar(matrix: "Matrix", node: str, limit: int, formula: Formula = "pag
             score,
             tuple(
                 shared(names[other], names[between], share)
-                for between, share in matrix.common(place, other, document=document)[:witnesses_max]
+                for between, share in matrix.common(place, other, document=document)[:WITNESSES_MAX]
             ),
         )
         for other, score in matrix.best(place, limit, document=document)
     ]
-
-
-def pair_score(matrix: "Matrix", text: str, other: str, formula: Formula = "page") -> float:
-    """How alike two nodes are; 0 for nodes that share nobody or are not known."""
-    mine, theirs = matrix.places.get(text), matrix.places.get(other)
-    if mine is None or theirs is None or mine == theirs:
-        return 0.0
-    # Added in the order of names, as for a whole row, so that both ways give the same to the last digit.
-    shares = sorted(matrix.common(mine, theirs, document=formula == "document"))
-    return sum(share for _, share in shares)

@@ -1,17 +1,20 @@
 """From records of calls to a forest of spans: whatever comes in, nothing is lost and nothing raises.
 
-Records are starts, ends and whole spans, in any order, repeated, late or torn. What had to be mended is told by
-``SpanRepairs``. The time is linear in the number of records.
+Records are starts, ends and whole spans, in any order, repeated, late or torn. What had to be mended is
+counted by code. The time is linear in the number of records.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 
 from custody.graph.model import CallSpan
-from custody.graph.rules import GraphRules
 from custody.graph.span_drafts import SpanDraft, SpanInput, agree, read_span_record
+
+SAME_ID_MAX = 8
+"""Only the latest few calls of an id are compared: a program that uses one id for everything costs no more."""
 
 
 class SpanRepair(Enum):
@@ -36,24 +39,6 @@ class SpanRepair(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
-    """One thing that was mended: what, of which span, and the value that was not used."""
-
-    code: SpanRepair
-    execution: str
-    span: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class SpanRepairs:
-    """What was mended: how often by code, and the first of each code one by one."""
-
-    counts: Mapping[SpanRepair, int]
-    told: tuple[Repair, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class SpanForest:
     """Spans in the order in which they were first heard of; each parent is there, and no span is inside itself.
 
@@ -62,7 +47,7 @@ class SpanForest:
 
     spans: tuple[CallSpan, ...]
     children: Mapping[tuple[str, str], Sequence[CallSpan]]
-    repairs: SpanRepairs
+    repairs: Mapping[SpanRepair, int]
 
     @property
     def roots(self) -> Iterator[CallSpan]:
@@ -70,60 +55,41 @@ class SpanForest:
         return (span for span in self.spans if span.parent is None)
 
 
-def forest_of(records: Iterable[SpanInput], rules: GraphRules) -> SpanForest:
+def forest_of(records: Iterable[SpanInput]) -> SpanForest:
     """The spans that the records tell of, with each one's parent where it is known."""
-    tally = _RepairTally(rules.repairs_told_max)
-    spans = {(span.execution, span.id): span for span in _finished(_drafts(records, tally, rules), tally)}
-    _without_strangers(spans, tally)
-    _without_cycles(spans, tally)
+    repairs: Counter[SpanRepair] = Counter()
+    spans = {(span.execution, span.id): span for span in _finished(_drafts(records, repairs), repairs)}
+    _without_strangers(spans, repairs)
+    _without_cycles(spans, repairs)
     children: dict[tuple[str, str], list[CallSpan]] = {}
     for span in spans.values():
         if span.parent is not None:
             children.setdefault((span.execution, span.parent), []).append(span)
-    return SpanForest(tuple(spans.values()), MappingProxyType(children), tally.repairs)
+    return SpanForest(tuple(spans.values()), MappingProxyType(children), repairs)
 
 
-class _RepairTally:
-    """Counts repairs, and remembers the first of each code."""
-
-    def __init__(self, told_max: int) -> None:
-        self._counts: dict[SpanRepair, int] = {}
-        self._told: list[Repair] = []
-        self._told_max = told_max
-
-    def add(self, code: SpanRepair, execution: str, span: str, value: object = "") -> None:
-        count = self._counts[code] = self._counts.get(code, 0) + 1
-        if count <= self._told_max:
-            self._told.append(Repair(code, execution, span, str(value)))
-
-    @property
-    def repairs(self) -> SpanRepairs:
-        return SpanRepairs(MappingProxyType(self._counts), tuple(self._told))
-
-
-def _drafts(records: Iterable[SpanInput], tally: _RepairTally, rules: GraphRules) -> Iterator[SpanDraft]:
+def _drafts(records: Iterable[SpanInput], repairs: Counter[SpanRepair]) -> Iterator[SpanDraft]:
     """One draft for each call, in the order in which they were first heard of."""
     known: dict[tuple[str, str], list[SpanDraft]] = {}
     drafts: list[SpanDraft] = []
     for place, record in enumerate(records):
         told = read_span_record(record, place)
         same = known.setdefault((told.execution, told.id), [])
-        # Only the latest few are compared, so that a program that uses one id for everything costs no more.
-        mine = next((draft for draft in same[-rules.same_id_max :] if draft.takes(told)), None)
+        mine = next((draft for draft in same[-SAME_ID_MAX:] if draft.takes(told)), None)
         if mine is None:
             same.append(told)
             drafts.append(told)
             continue
         if not agree(mine.parent, told.parent):
-            tally.add(SpanRepair.OTHER_PARENT, told.execution, told.id, told.parent)
+            repairs[SpanRepair.OTHER_PARENT] += 1
         elif mine.knows(told):
-            tally.add(SpanRepair.REPEATED, told.execution, told.id)
+            repairs[SpanRepair.REPEATED] += 1
         mine.take(told)
-    _name_apart(known, tally)
+    _name_apart(known, repairs)
     yield from drafts
 
 
-def _name_apart(known: Mapping[tuple[str, str], list[SpanDraft]], tally: _RepairTally) -> None:
+def _name_apart(known: Mapping[tuple[str, str], list[SpanDraft]], repairs: Counter[SpanRepair]) -> None:
     """Give each call beyond the first of an id an id that nobody has."""
     taken: set[tuple[str, str]] = set()
     for (execution, shared), same in known.items():
@@ -134,19 +100,19 @@ def _name_apart(known: Mapping[tuple[str, str], list[SpanDraft]], tally: _Repair
                 number += 1
             draft.id = f"{shared}~{number}"
             taken.add((execution, draft.id))
-            tally.add(SpanRepair.SAME_ID, execution, shared, draft.id)
+            repairs[SpanRepair.SAME_ID] += 1
 
 
-def _finished(drafts: Iterable[SpanDraft], tally: _RepairTally) -> Iterator[CallSpan]:
+def _finished(drafts: Iterable[SpanDraft], repairs: Counter[SpanRepair]) -> Iterator[CallSpan]:
     for draft in drafts:
         end_ns = draft.end_ns
         if draft.start_ns is not None and end_ns is not None and end_ns < draft.start_ns:
-            tally.add(SpanRepair.BACKWARDS, draft.execution, draft.id, end_ns)
+            repairs[SpanRepair.BACKWARDS] += 1
             end_ns = draft.start_ns
         if draft.began is None:
-            tally.add(SpanRepair.NO_START, draft.execution, draft.id)
+            repairs[SpanRepair.NO_START] += 1
         if draft.ended is None:
-            tally.add(SpanRepair.NO_END, draft.execution, draft.id)
+            repairs[SpanRepair.NO_END] += 1
         yield CallSpan(
             id=draft.id,
             kind=draft.kind,
@@ -169,15 +135,15 @@ def _finished(drafts: Iterable[SpanDraft], tally: _RepairTally) -> Iterator[Call
 Spans = dict[tuple[str, str], CallSpan]
 
 
-def _without_strangers(spans: Spans, tally: _RepairTally) -> None:
+def _without_strangers(spans: Spans, repairs: Counter[SpanRepair]) -> None:
     """Make a parent that never came a link."""
     for key, span in spans.items():
         if span.parent is not None and (span.execution, span.parent) not in spans:
-            tally.add(SpanRepair.NO_PARENT, span.execution, span.id, span.parent)
+            repairs[SpanRepair.NO_PARENT] += 1
             spans[key] = replace(span, parent=None, link=span.parent)
 
 
-def _without_cycles(spans: Spans, tally: _RepairTally) -> None:
+def _without_cycles(spans: Spans, repairs: Counter[SpanRepair]) -> None:
     """Go up from every span once; whoever is met again on the same way up is in a circle."""
     safe: set[tuple[str, str]] = set()
     for key in spans:
@@ -190,7 +156,7 @@ def _without_cycles(spans: Spans, tally: _RepairTally) -> None:
             ways = list(way)
             circle = ways[ways.index(at) :]
             first = min(circle, key=lambda span_key: (spans[span_key].first, span_key))
-            tally.add(SpanRepair.CYCLE, spans[first].execution, spans[first].id, spans[first].parent)
+            repairs[SpanRepair.CYCLE] += 1
             spans[first] = replace(spans[first], parent=None)
         safe.update(way)
 

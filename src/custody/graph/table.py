@@ -5,10 +5,9 @@ An edge is known here by its row, a number. Columns take a few bytes for each ed
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from custody.graph.lessons import EdgeCounts, newest
-from custody.graph.model import EdgeSource, EdgeType, Witness
+from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Witness
 from custody.graph.rules import GraphRules
 
 _TYPES = tuple(EdgeType)
@@ -20,19 +19,6 @@ CLASSES = tuple((kind, source) for kind in _TYPES for source in _SOURCES)
 _MOST = 2**63 - 1
 _UNKNOWN = -(2**63)
 """Stands for a time that nobody told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What is kept of an edge beside its type and source."""
-
-    count: int
-    executions: int
-    successes: int
-    failures: int
-    first_ns: int | None
-    last_ns: int | None
-    evidence: tuple[Witness, ...]
 
 
 class EdgeTable:
@@ -98,16 +84,22 @@ class EdgeTable:
         if seen.last_ns is not None:
             self._last[row] = max(self._last[row], _fit(seen.last_ns))
         if seen.evidence:
-            self._evidence[row] = newest(self._evidence.get(row, ()), seen.evidence, rules.evidence_max)
+            self._evidence[row] = newest(self._evidence.get(row, ()), seen.evidence)
         reached = (self._executions if rules.promote_by == "executions" else self._count)[row]
         earned = EdgeSource.OBSERVED if reached >= rules.promote_count_min else EdgeSource.INFERRED
         before = self.look[row]
         self.look[row] = min(before, look_of(self.type(row), earned))
         return self.look[row] != before
 
-    def counts(self, row: int) -> Counts:
-        """Everything that was counted."""
-        return Counts(
+    def edge(self, row: int, key: EdgeKey, weight: float, *, aside: bool) -> Edge:
+        """Return an edge with everything that was counted."""
+        start, end, kind = key
+        return Edge(
+            start,
+            end,
+            kind,
+            self.source(row),
+            weight,
             self._count[row],
             self._executions[row],
             self._successes[row],
@@ -115,19 +107,20 @@ class EdgeTable:
             _time(self._first[row]),
             _time(self._last[row]),
             self._evidence.get(row, ()),
+            aside,
         )
 
-    def set(self, row: int, source: EdgeSource, counts: Counts) -> None:
-        """Take an edge as it was kept."""
-        self.look[row] = look_of(self.type(row), source)
-        self._count[row] = counts.count
-        self._executions[row] = counts.executions
-        self._successes[row] = counts.successes
-        self._failures[row] = counts.failures
-        self._first[row] = _UNKNOWN if counts.first_ns is None else _fit(counts.first_ns)
-        self._last[row] = _UNKNOWN if counts.last_ns is None else _fit(counts.last_ns)
-        if counts.evidence:
-            self._evidence[row] = counts.evidence
+    def set(self, row: int, edge: Edge) -> None:
+        """Take an edge as it was stored."""
+        self.look[row] = look_of(edge.type, edge.source)
+        self._count[row] = edge.count
+        self._executions[row] = edge.executions
+        self._successes[row] = edge.successes
+        self._failures[row] = edge.failures
+        self._first[row] = _UNKNOWN if edge.first_ns is None else _fit(edge.first_ns)
+        self._last[row] = _UNKNOWN if edge.last_ns is None else _fit(edge.last_ns)
+        if edge.evidence:
+            self._evidence[row] = edge.evidence
 
 
 def look_of(kind: EdgeType, source: EdgeSource) -> int:

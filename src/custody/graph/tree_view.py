@@ -1,13 +1,12 @@
 """The call tree of a session: like calls in a row are one box, and subtrees are closed where there are too many."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
-from custody.graph.elements import Element, GraphPicture, call_element, node_element
+from custody.graph.elements import DRAWN_MAX, Element, GraphPicture, call_element, node_element
 from custody.graph.layout import place_nodes
 from custody.graph.model import STRUCTURAL, CallSpan, EdgeType, Status
-from custody.graph.rules import GraphRules
 from custody.graph.spans import SpanForest
 
 MORE = "…"
@@ -15,6 +14,8 @@ MORE = "…"
 TIMES = "×"
 """Stands in the id of a box before the number of like calls that it stands for."""
 ROW_MIN = 2
+COLLAPSE_MIN = 3
+"""So many like calls in a row, or more, are drawn as one: two are as easily read one by one."""
 
 
 @dataclass(slots=True)
@@ -29,15 +30,16 @@ class _Box:
     below: int = 0
 
 
-def tree_view(
-    forest: SpanForest, rules: GraphRules, session: str | None = None, root: str | None = None
-) -> GraphPicture:
-    """The calls of one session, or of all; with the id of a box as ``root``, what was closed behind that box."""
+def tree_view(forest: SpanForest, drawn_max: int = DRAWN_MAX, root: str | None = None) -> GraphPicture:
+    """All calls in at most ``drawn_max`` boxes; with the id of a box as ``root``, what was closed behind that box.
+
+    Where there are more, subtrees are closed, the deepest first, and long rows are cut.
+    """
     sizes = _sizes(forest)
-    tops, apart = _tops(forest, session, root)
+    tops, apart = _tops(forest, root)
     # The like calls of an opened box have nothing inside them: no other row is kept apart by this.
-    drawn = replace(rules, collapse_count_min=len(tops) + ROW_MIN) if apart else rules
-    shown = _shown(_boxes(forest, tops, drawn), rules.spans_drawn_max)
+    collapse_min = len(tops) + ROW_MIN if apart else COLLAPSE_MIN
+    shown = _shown(_boxes(forest, tops, collapse_min), drawn_max)
     opened = {box.above for box in shown}
     for box in shown:
         box.below = 0 if box.id in opened else sum(sizes[_key(span)] for span in box.spans)
@@ -67,9 +69,9 @@ def _read_down(shown: Sequence[_Box], children: Mapping[str, Sequence[str]]) -> 
         waiting.extend(reversed(children.get(box.id, ())))
 
 
-def _tops(forest: SpanForest, session: str | None, root: str | None) -> tuple[Sequence[CallSpan], bool]:
+def _tops(forest: SpanForest, root: str | None) -> tuple[Sequence[CallSpan], bool]:
     """The calls at the top, and whether they are like ones that are to be seen one by one."""
-    roots = [span for span in forest.roots if session is None or span.session == session]
+    roots = list(forest.roots)
     if root is None:
         return roots, False
     known = {_key(span): span for span in forest.spans}
@@ -94,17 +96,17 @@ def _key(span: CallSpan) -> str:
     return f"{span.execution}:{span.id}"
 
 
-def _boxes(forest: SpanForest, tops: Iterable[CallSpan], rules: GraphRules) -> list[list[_Box]]:
+def _boxes(forest: SpanForest, tops: Iterable[CallSpan], collapse_min: int) -> list[list[_Box]]:
     """Boxes by depth, each depth in the order in which calls began."""
     levels: list[list[_Box]] = []
-    level = list(_row_of(forest, tops, None, 0, rules))
+    level = list(_row_of(forest, tops, None, 0, collapse_min))
     while level:
         levels.append(level)
         level = [
             box
             for above in level
             if len(above.spans) == 1
-            for box in _row_of(forest, _inside(forest, above.spans[0]), above.id, len(levels), rules)
+            for box in _row_of(forest, _inside(forest, above.spans[0]), above.id, len(levels), collapse_min)
         ]
     return levels
 
@@ -118,12 +120,12 @@ def _in_order(siblings: Iterable[CallSpan]) -> list[CallSpan]:
 
 
 def _row_of(
-    forest: SpanForest, siblings: Iterable[CallSpan], above: str | None, depth: int, rules: GraphRules
+    forest: SpanForest, siblings: Iterable[CallSpan], above: str | None, depth: int, collapse_min: int
 ) -> Iterator[_Box]:
     """Siblings in the order in which they began, like ones without calls of their own taken together."""
     for (node, bare), run in groupby(_in_order(siblings), key=lambda span: (span.node, not _inside(forest, span))):
         spans = list(run)
-        if bare and len(spans) >= rules.collapse_count_min:
+        if bare and len(spans) >= collapse_min:
             yield _Box(
                 f"{_key(spans[0])}{TIMES}{len(spans)}", spans, f"{spans[0].name} {TIMES}{len(spans)}", depth, above
             )

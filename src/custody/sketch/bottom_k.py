@@ -7,9 +7,7 @@ more than ``k`` hashes is kept whole, and what is said about such sets is exact.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import nsmallest
-from struct import Struct
 
-_COUNT = Struct("<I")
 _HASH_MAX = 0xFFFF_FFFF
 
 
@@ -82,29 +80,6 @@ def containment(a: BottomSketch, b: BottomSketch) -> float | None:
         return 0.0 if a.size else None
     ours, theirs = _clip_to_complete(a, b)
     return min(len(ours & theirs) / len(ours), b.size / a.size) if ours else None
-
-
-def pack(sketch: BottomSketch) -> bytes:
-    """The sketch as bytes: its size and its values, four bytes each, low byte first.
-
-    >>> pack(BottomSketch(2, (1, 258))).hex(" ", 4)
-    '02000000 01000000 02010000'
-    """
-    return Struct(f"<{len(sketch.values) + 1}I").pack(sketch.size, *sketch.values)
-
-
-def unpack(data: bytes) -> BottomSketch:
-    """What ``pack`` made into bytes; others are refused with ``ValueError``.
-
-    >>> unpack(pack(BottomSketch(7, (3, 5))))
-    BottomSketch(size=7, values=(3, 5))
-    """
-    if not data or len(data) % _COUNT.size:
-        raise ValueError(f"{len(data)} bytes are no sketch")
-    size, *values = Struct(f"<{len(data) // _COUNT.size}I").unpack(data)
-    if size < len(values) or (size and not values) or sorted(set(values)) != values:
-        raise ValueError("a sketch's values ascend, and its size counts at least them")
-    return BottomSketch(size, tuple(values))
 
 
 def _clip_to_complete(a: BottomSketch, b: BottomSketch) -> tuple[set[int], set[int]]:

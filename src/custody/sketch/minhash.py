@@ -10,13 +10,11 @@ similarities from 0 to 0.95, 0.042 at most. The largest single error was 0.165. 
 moved by more than one value in 128. The theory allows ``sqrt(j * (1 - j) / n)``, which is 0.044 at most.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from struct import Struct
 
 from rensa import RMinHash  # type: ignore[import-untyped]
-
-from custody.sketch.shingles import shingles_in
 
 MINHASH_VERSION = f"rensa-0.5.0.{RMinHash.ALGORITHM_VERSION}.16"
 """What made a signature: the release of rensa that the golden vectors of our tests come from, the installed one's own
@@ -35,12 +33,7 @@ def minhash_of(shingles: Iterable[str], n: int) -> bytes | None:
     Order and repetitions do not matter.
     """
     found = shingles if isinstance(shingles, Collection) else list(shingles)
-    return _signature(lambda: found, n) if found else None
-
-
-def minhash_of_pieces(pieces: Collection[Sequence[str]], k: int, n: int) -> bytes | None:
-    """The signature of all shingles of ``k`` tokens in these pieces, which are never held all at once."""
-    return _signature(lambda: shingles_in(pieces, k), n) if any(pieces) else None
+    return _signature(found, n) if found else None
 
 
 def minhash_similarity(a: bytes, b: bytes) -> float:
@@ -54,12 +47,12 @@ def minhash_similarity(a: bytes, b: bytes) -> float:
     return 1 - ((((differing & low) + low) | differing) & high).bit_count() / n
 
 
-def _signature(shingles: Callable[[], Iterable[str]], n: int) -> bytes:
+def _signature(shingles: Collection[str], n: int) -> bytes:
     try:
-        values = _values(shingles(), n)
+        values = _values(shingles, n)
     except UnicodeEncodeError:
         # rensa reads text as UTF-8, in which lone surrogates have no place; it hashes bytes as it does text.
-        values = _values((shingle.encode("utf-8", "surrogatepass") for shingle in shingles()), n)
+        values = _values((shingle.encode("utf-8", "surrogatepass") for shingle in shingles), n)
     whole = _packer(n).pack(*values)
     kept = bytearray(_LANE_BYTES * n)
     for byte in range(_LANE_BYTES):

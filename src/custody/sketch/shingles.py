@@ -1,11 +1,7 @@
-r"""Shingles, the runs of ``k`` tokens of a text, and how alike two sets of them are, exactly.
+"""Shingles, the runs of ``k`` tokens of a text, and how alike two sets of them are, exactly."""
 
-A shingle never reaches from one piece of a change (a hunk, a file) into the next.
-"""
-
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import TypeVar
 
 _BETWEEN = "\n"
@@ -23,20 +19,6 @@ def shingles_of(tokens: Sequence[str], k: int) -> list[str]:
     (['a\nb'], [])
     """
     return [*_runs(tokens, k)]
-
-
-def shingles_of_pieces(pieces: Iterable[Sequence[str]], k: int) -> list[str]:
-    r"""The shingles of each piece's tokens, one piece after the other.
-
-    >>> shingles_of_pieces([["a", "b"], [], ["c", "d", "e"]], 2)
-    ['a\nb', 'c\nd', 'd\ne']
-    """
-    return [*shingles_in(pieces, k)]
-
-
-def shingles_in(pieces: Iterable[Sequence[str]], k: int) -> Iterator[str]:
-    """What ``shingles_of_pieces`` gives, one at a time: all shingles of a large change are many times its size."""
-    return chain.from_iterable(_runs(piece, k) for piece in pieces)
 
 
 def jaccard(a: Collection[T], b: Collection[T]) -> float | None:

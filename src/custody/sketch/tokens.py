@@ -63,19 +63,17 @@ _TOKEN = re.compile(_PATTERN)
 _RUN = re.compile(r"[^\W_]+")
 
 
-def tokens_of(text: str, *, mask_numbers: bool = False, mask_strings: bool = False) -> list[str]:
+def tokens_of(text: str) -> list[str]:
     """Names, numbers, strings and operators in their order, nothing but white space left out.
 
     A string that is not closed ends with its line, and white space at the end of a line never counts.
 
     >>> tokens_of("const limit = get('a b') ?? 1.5e-3;")
     ['const', 'limit', '=', 'get', '(', "'a b'", ')', '??', '1.5e-3', ';']
-    >>> tokens_of("wait(30, 'ms)", mask_numbers=True, mask_strings=True)
-    ['wait', '(', '<NUM>', ',', '<STR>']
     """
     # At the end there is no token for the white space to lead to, and every part of it would be tried.
     found: list[str] = _TOKEN.findall(text.rstrip())
-    return mask_literals(found, numbers=mask_numbers, strings=mask_strings) if mask_numbers or mask_strings else found
+    return found
 
 
 def mask_literals(tokens: list[str], *, numbers: bool = True, strings: bool = True) -> list[str]:

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
-from custody.dupes.changeset import ChangeSet, FilePrints
+from custody.dupes.changeset import ChangeSet
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import ChangeDescription, ChangedPiece, LineRun, Shape
-from custody.sketch.winnow import Fingerprint
 
 
 def a_piece(
@@ -55,11 +54,10 @@ def a_set(
     renamed: int = 0,
 ) -> ChangeSet:
     """A change set whose shingles, symbols and paths are single letters."""
-    found = tuple(Fingerprint(hash_, line) for line, hash_ in enumerate(prints, start=1))
     return ChangeSet(
         opened_ns=opened_ns,
         shingles=frozenset(elements),
-        files=(FilePrints("src/app.ts", found),) if found else (),
+        fingerprints=frozenset(prints),
         symbols=frozenset(symbols),
         paths=frozenset(paths),
         lines_changed=lines,

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.errors import RulesError
+from custody.dupes import cluster as cluster_module
 from custody.dupes.category import Category
 from custody.dupes.cluster import PairLink, clusters_of
 from custody.dupes.rules import DedupeRules
@@ -65,10 +66,11 @@ def test_a_chain_falls_apart() -> None:
     assert found.cut == (PairLink(3, 4, FEATURE, 0.8),)
 
 
-def test_who_is_linked_to_enough_of_the_star_belongs_to_it() -> None:
+def test_who_is_linked_to_enough_of_the_star_belongs_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     around = linked((1, 2), (1, 3), (1, 4), (2, 5), (3, 5))
     assert members(around) == [(1, 2, 3, 4, 5)]
-    assert members(around, DedupeRules(cluster_links_share_min=0.6)) == [(1, 2, 3, 4)]
+    monkeypatch.setattr(cluster_module, "LINKS_SHARE_MIN", 0.6)
+    assert members(around) == [(1, 2, 3, 4)]
 
 
 def test_the_same_change_carries_on_from_pair_to_pair() -> None:
@@ -140,7 +142,10 @@ def test_a_change_is_in_one_cluster_with_all_that_are_the_same(links: list[PairL
 def test_everyone_is_linked_to_the_centre_or_to_enough_of_its_star(links: list[PairLink], share: float) -> None:
     features = [PairLink(link.a, link.b, FEATURE, link.strength) for link in links]
     pairs = {pair for link in links for pair in ((link.a, link.b), (link.b, link.a))}
-    for cluster in clusters_of(features, DedupeRules(cluster_links_share_min=share)).clusters:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster_module, "LINKS_SHARE_MIN", share)
+        found = clusters_of(features, RULES).clusters
+    for cluster in found:
         star = [one for one in cluster.members if one == cluster.centre or (one, cluster.centre) in pairs]
         for member in set(cluster.members) - set(star):
             assert sum((member, one) in pairs for one in star) >= share * len(star)

@@ -120,7 +120,7 @@ def test_a_change_alone_is_its_own_base() -> None:
 
 
 CLUSTERS = st.dictionaries(st.integers(1, 9), sets(), max_size=7)
-LOOSE = st.sampled_from([RULES, NO_GROWTH, DedupeRules(contain_growth_min=0.0, contain_min=0.0, contain_symbols_min=1)])
+LOOSE = st.sampled_from([RULES, NO_GROWTH, DedupeRules(contain_growth_min=0.0, contain_min=0.0)])
 
 
 def has_circle(found: list[DescentLink]) -> bool:

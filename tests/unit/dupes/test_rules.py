@@ -5,8 +5,18 @@ from typing import Any
 import pytest
 
 from custody.core.errors import RulesError
+from custody.dupes.app.check import EXACT_MAX
+from custody.dupes.app.search import CANDIDATES_MAX, SCORED_MAX
 from custody.dupes.facts.channels import channel_of
 from custody.dupes.rules import CHANNELS, DedupeRules
+from custody.dupes.search import (
+    INDEX_PATHS_MAX,
+    INDEX_TERMS_MAX,
+    QUERY_RARE_TERMS_MAX,
+    QUERY_TERMS_MAX,
+    TERM_CHANGES_MAX,
+)
+from custody.dupes.signature import INTENT_VALUES, LSH_BANDS, MINHASH_VALUES, SHINGLE_TOKENS
 from tests.builders.rules import taken_though_impossible
 
 RULES = DedupeRules()
@@ -36,7 +46,8 @@ def test_the_channels_are_those_of_section_1(path: str, channel: str) -> None:
 
 
 def test_the_signatures_are_those_of_section_2() -> None:
-    assert (RULES.shingle_tokens, RULES.minhash_values, RULES.lsh_bands) == (5, 128, 16)
+    assert (SHINGLE_TOKENS, MINHASH_VALUES, LSH_BANDS) == (5, 128, 16)
+    assert MINHASH_VALUES % LSH_BANDS == INTENT_VALUES % LSH_BANDS == 0
     assert (RULES.normalise_whitespace, RULES.drop_comment_only_hunks) == (True, False)
     assert (RULES.mask_numbers, RULES.mask_strings) == (True, True)
 
@@ -62,9 +73,9 @@ def test_descent_rewrites_and_search_have_the_numbers_of_the_page() -> None:
     assert RULES.contain_min == 0.9
     assert (RULES.rewrite_lines_max, RULES.rewrite_files_max, RULES.rewrite_renames_share_max) == (2_000, 50, 0.25)
     assert (RULES.rewrite_minhash_min, RULES.rewrite_paths_max) == (0.2, 0.6)
-    assert (RULES.index_paths_max, RULES.index_terms_max, RULES.term_changes_max) == (16, 64, 2_000)
-    assert (RULES.query_terms_max, RULES.query_rare_terms_max) == (600, 128)
-    assert (RULES.candidates_max, RULES.scored_max, RULES.exact_max) == (200, 48, 5)
+    assert (INDEX_PATHS_MAX, INDEX_TERMS_MAX, TERM_CHANGES_MAX) == (16, 64, 2_000)
+    assert (QUERY_TERMS_MAX, QUERY_RARE_TERMS_MAX) == (600, 128)
+    assert (CANDIDATES_MAX, SCORED_MAX, EXACT_MAX) == (200, 48, 5)
 
 
 def test_no_number_may_be_negative_infinite_or_nan() -> None:
@@ -75,15 +86,11 @@ def test_no_number_may_be_negative_infinite_or_nan() -> None:
     ("arguments", "problem"),
     [
         ({"profile": "other"}, "'dedupe.profile' is 'other', not one of fitted, document"),
-        ({"lsh_bands": 10}, "is 10, which does not divide 'dedupe.minhash_values', 128"),
         ({"weights": {**RULES.weights, "prod_files_sim": 0.2}}, "'dedupe.weights' of production add up to 1.1"),
         ({"weights": dict.fromkeys(RULES.weights, 0.0)}, "add up to 0, not to at most 1"),
         ({"weights": {"w1": 1.0}}, "'dedupe.weights' has no 'docs_struct_sim'"),
         ({"competing_prod_max": 0.8}, "is 0.8, above 'dedupe.same_feature_prod_min', which is 0.75"),
         ({"related_final_min": 0.8}, "is 0.8, above 'dedupe.same_feature_prod_min', which is 0.75"),
-        ({"exact_max": 49}, "is 49, above 'dedupe.scored_max', which is 48"),
-        ({"scored_max": 201}, "is 201, above 'dedupe.candidates_max', which is 200"),
-        ({"query_rare_terms_max": 601}, "is 601, above 'dedupe.query_terms_max', which is 600"),
         ({"channel_patterns": {"tests": ()}}, "'dedupe.channel_patterns' has no 'docs'"),
         (
             {"channel_patterns": {**RULES.channel_patterns, "docs": (" ",)}},

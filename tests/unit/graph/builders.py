@@ -40,12 +40,12 @@ def _event(kind: EventType, id: str, parent: str | None, at: int | None, more: d
     return TraceEvent(**{"type": kind, "trace_id": id, "parent_trace_id": parent, "at_ns": at, **more})
 
 
-def edges_of(records: Iterable[TraceEvent | CallSpan], rules: GraphRules = RULES) -> dict[EdgeKey, EdgeCounts]:
+def edges_of(records: Iterable[TraceEvent | CallSpan]) -> dict[EdgeKey, EdgeCounts]:
     """What all executions of the records teach, one after another."""
     found: dict[EdgeKey, EdgeCounts] = {}
-    for lesson in lessons_of(forest_of(records, rules), rules):
+    for lesson in lessons_of(forest_of(records)):
         for key, seen in lesson.edges.items():
-            found.setdefault(key, EdgeCounts()).add(seen, rules.evidence_max)
+            found.setdefault(key, EdgeCounts()).add(seen)
     return found
 
 

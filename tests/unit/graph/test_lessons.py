@@ -6,14 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.lessons import lessons_of
+from custody.graph.lessons import EVIDENCE_MAX, lessons_of
 from custody.graph.model import CallSpan, Status, TraceEvent
-from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 from tests.unit.graph.builders import (
     CONTAINS,
     DEPENDENCY,
-    RULES,
     SEQUENCE,
     a_span,
     edges_of,
@@ -118,7 +116,7 @@ class TestWithoutParents:
         self, times: list[tuple[int | None, int | None]]
     ) -> None:
         spans = {str(n): a_span(str(n), first, last) for n, (first, last) in enumerate([(None, 4), *times])}
-        by_id = {span.id: span for span in forest_of(spans.values(), RULES).spans}
+        by_id = {span.id: span for span in forest_of(spans.values()).spans}
         for seen in edges_of(spans.values()).values():
             for witness in seen.evidence:
                 one, other = by_id[witness.before], by_id[witness.after]
@@ -134,7 +132,7 @@ def test_what_is_needed_is_a_dependency() -> None:
 
 def test_a_node_that_follows_or_calls_itself_is_a_counter_and_no_edge() -> None:
     again = [a_span("1", 0, 9, name="s:x"), *(a_span(f"{n}", n, n, name="s:x", parent="1") for n in (2, 4, 6))]
-    (lesson,) = lessons_of(forest_of(again, RULES), RULES)
+    (lesson,) = lessons_of(forest_of(again))
     assert (lesson.edges, lesson.nodes["s:x"].repeats, lesson.nodes["s:x"].recursions) == ({}, 2, 3)
 
 
@@ -143,9 +141,10 @@ def test_outcomes_times_and_evidence_are_those_of_the_later_call() -> None:
     for n in range(1, 11):
         status = (Status.OK, Status.FAILED, Status.UNKNOWN)[n % 3]
         records.append(a_span(str(n), n, n, name="s:x", parent="p", status=status))
-    seen = edges_of(records, GraphRules(evidence_max=3))["s:p", "s:x", CONTAINS]
+    seen = edges_of(records)["s:p", "s:x", CONTAINS]
     assert (seen.count, seen.successes, seen.failures, seen.first_ns, seen.last_ns) == (10, 3, 4, 1, 10)
-    assert [(one.before, one.after) for one in seen.evidence] == [("p", "10"), ("p", "9"), ("p", "8")]
+    newest_first = [("p", str(n)) for n in range(10, 10 - EVIDENCE_MAX, -1)]
+    assert [(one.before, one.after) for one in seen.evidence] == newest_first
 
 
 drawn_spans = st.lists(
@@ -177,7 +176,7 @@ def test_no_edge_contradicts_the_tree_or_the_times(drawn: list[tuple[int, int, i
 
 def holds_for(spans: list[CallSpan]) -> int:
     """Every edge has a witness; a witness of containment is a parent, one of sequence a sibling that ended before."""
-    forest = forest_of(spans, RULES)
+    forest = forest_of(spans)
     by_id = {span.id: span for span in forest.spans}
     count = 0
     for (start, end, kind), seen in edges_of(spans).items():

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from custody.graph.engine import GraphEngine
 from custody.graph.model import EdgeType
-from custody.graph.paths import Cost
-from tests.unit.graph.builders import CONTAINS, DEPENDENCY, RULES, SEQUENCE, a_graph, graphs, names
+from custody.graph.paths import TEMPLATE_COUNT, Cost
+from tests.unit.graph.builders import CONTAINS, DEPENDENCY, SEQUENCE, a_graph, graphs, names
 
 COSTS: tuple[Cost, ...] = ("document", "reliability", "surprisal")
 ROUND: float = 1e-6
@@ -24,7 +24,7 @@ def priced(engine: GraphEngine, cost: Cost) -> nx.DiGraph:
     edges = engine.get_graph_snapshot().edges
     seen = {(one.start, one.end): 0.0 for one in edges}
     for one in edges:
-        seen[one.start, one.end] = max(seen[one.start, one.end], one.count or RULES.template_count)
+        seen[one.start, one.end] = max(seen[one.start, one.end], one.count or TEMPLATE_COUNT)
     for one in edges:
         total = sum(count for (start, _), count in seen.items() if start == one.start)
         price = {

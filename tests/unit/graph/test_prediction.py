@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.graph import prediction
 from custody.graph.calls import CallPlace, SequenceCall
 from custody.graph.ngrams import Grams
 from custody.graph.prediction import PARTS, NextModel, SessionState, fit_weights
-from custody.graph.rules import GraphRules
-from tests.unit.graph.builders import RULES, SEQUENCE, a_graph
+from tests.unit.graph.builders import SEQUENCE, a_graph
 
 
 def calls(*names: str, inside: str = "t", node: str = "turn") -> list[SequenceCall]:
     return [SequenceCall(name, f"s:{name}", CallPlace(inside, node)) for name in names]
 
 
-def a_model(*sessions: Sequence[SequenceCall], rules: GraphRules = RULES) -> NextModel:
-    model = NextModel(rules)
+def a_model(*sessions: Sequence[SequenceCall]) -> NextModel:
+    model = NextModel()
     model.fit(sessions)
     return model
 
@@ -67,7 +67,7 @@ def test_the_same_past_gives_the_same_suggestions(past: list[list[SequenceCall]]
 
 
 def test_an_empty_model_suggests_nothing_and_leaves_room_for_anything() -> None:
-    model = NextModel(RULES)
+    model = NextModel()
     assert model.suggest(SessionState()) == []
     assert model.chance(SessionState(), calls("a")[0]) == 1.0
 
@@ -107,14 +107,14 @@ def test_a_session_has_habits_of_its_own() -> None:
 def test_what_is_longer_ago_counts_for_less_in_the_session() -> None:
     session = SessionState()
     for call in calls("a", "b"):
-        session.see(call, 0.95)
+        session.see(call)
     assert session.often["a"] / session.often["b"] == pytest.approx(0.95)
 
 
 def test_a_long_session_does_not_overflow() -> None:
     session = SessionState()
     for call in calls(*["a", "b"] * 10_000):
-        session.see(call, 0.95)
+        session.see(call)
     assert math.isfinite(session.often_total)
     assert session.often["a"] / session.often["b"] == pytest.approx(0.95)
 
@@ -123,7 +123,9 @@ def test_the_mixture_is_fitted_on_the_middle_slice() -> None:
     """In each half another context is right; only the slice may decide which one counts."""
     chance = random.Random(3)
     ruled = [calls(*(chance.choice("abcd") for _ in range(6))) for _ in range(30)]
-    model = a_model(*ruled, rules=GraphRules(next_fit_rounds=0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prediction, "fit_weights", lambda rows, there: fit_weights(rows, there, 0))
+        model = a_model(*ruled)
     assert {round(weight, 9) for weights in model._mixtures.values() for weight in weights if weight} == {
         0.25,
         0.2,

@@ -6,6 +6,8 @@ import pytest
 
 from custody.core.errors import RulesError
 from custody.graph.model import EdgeSource, EdgeType
+from custody.graph.paths import WEIGHT_MIN
+from custody.graph.prediction import CACHE_DECAY, CALLS_REMEMBERED, ORDERS
 from custody.graph.rules import GraphRules
 
 RULES = GraphRules()
@@ -23,9 +25,10 @@ def test_three_observations_promote() -> None:
 
 
 def test_the_numbers_of_the_page() -> None:
-    assert RULES.path_weight_min == 0.1
-    assert dict(RULES.next_orders) == {"siblings": 4, "flat": 3, "failures": 3, "marks": 3}
-    assert RULES.next_cache_decay == 0.95
+    assert WEIGHT_MIN == 0.1
+    assert dict(ORDERS) == {"siblings": 4, "flat": 3, "failures": 3, "marks": 3}
+    assert max(ORDERS.values()) < CALLS_REMEMBERED
+    assert CACHE_DECAY == 0.95
 
 
 @pytest.mark.parametrize(
@@ -36,16 +39,7 @@ def test_the_numbers_of_the_page() -> None:
         ({"source_weights": {"observed": 0.2, "inferred": 0.7, "template": 0.5}}, "graph.source_weights"),
         ({"promote_count_min": 0}, "graph.promote_count_min"),
         ({"promote_by": "chance"}, "graph.promote_by"),
-        ({"evidence_max": 0}, "graph.evidence_max"),
-        ({"path_weight_min": 0.0}, "graph.path_weight_min"),
-        ({"path_step_cost": 0.0}, "graph.path_step_cost"),
-        ({"next_orders": {"siblings": 99, "flat": 3, "failures": 3, "marks": 3}}, "graph.next_orders.siblings"),
-        ({"next_cache_decay": 0.0}, "graph.next_cache_decay"),
-        ({"next_fit_from_share": 0.9}, "graph.next_fit_from_share"),
-        ({"next_online_share": 1.0}, "graph.next_online_share"),
-        ({"collapse_count_min": 1}, "graph.collapse_count_min"),
-        ({"repairs_told_max": -1}, "graph.repairs_told_max"),
-        ({"next_fit_rounds": -1}, "graph.next_fit_rounds"),
+        ({"settled_hours": -1.0}, "graph.settled_hours"),
     ],
 )
 def test_a_number_that_cannot_be_is_refused_by_name(wrong: dict[str, Any], rule: str) -> None:

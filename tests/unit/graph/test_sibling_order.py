@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from custody.graph.model import CallSpan
 from custody.graph.sibling_order import followed_among
 from custody.graph.spans import forest_of
-from tests.unit.graph.builders import RULES, a_span
+from tests.unit.graph.builders import a_span
 
 
 def followed(*spans: CallSpan) -> Counter[tuple[str, str]]:
     counted: Counter[tuple[str, str]] = Counter()
-    for found in followed_among(forest_of(spans, RULES).spans, 8):
+    for found in followed_among(forest_of(spans).spans, 8):
         counted[found.before, found.after] += found.count
     return counted
 

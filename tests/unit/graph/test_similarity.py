@@ -11,7 +11,7 @@ from custody.graph.csr import Matrix
 from custody.graph.engine import GraphEngine
 from custody.graph.model import Kind
 from custody.graph.rules import GraphRules
-from custody.graph.similarity import Formula, pair_score
+from custody.graph.similarity import Formula
 from tests.unit.graph.builders import CONTAINS, SEQUENCE, a_graph, a_span, graphs
 
 FORMULAS: tuple[Formula, ...] = ("page", "document")
@@ -65,6 +65,12 @@ def test_with_equal_weights_the_documents_formula_is_that_of_adamic_and_adar(eng
         for similar in flat.compute_adamic_adar(one, limit=99, formula="document"):
             ((_, _, judged),) = nx.adamic_adar_index(graph, [(one, similar.node)])
             assert similar.score == pytest.approx(weight * judged)
+
+
+def pair_score(matrix: Matrix, one: str, other: str) -> float:
+    """How alike two nodes are: what their common neighbours add, in the order of names; 0 for a node and itself."""
+    shares = sorted(matrix.common(matrix.places[one], matrix.places[other], document=False))
+    return 0.0 if one == other else sum(share for _, share in shares)
 
 
 @given(graphs())

@@ -10,18 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.graph.edge_style import ARROWS, COLOURS, LINES, OPACITY, legend_of, style_of, width_of
-from custody.graph.elements import GraphPicture
+from custody.graph.elements import DRAWN_MAX, GraphPicture
 from custody.graph.engine import GraphEngine
 from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import MOMENT_X, lanes_view
 from custody.graph.layout import place_nodes
 from custody.graph.model import CallSpan, EdgeSource, EdgeType, Kind, Status
-from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 from custody.graph.tree_view import MORE, tree_view
-from tests.unit.graph.builders import CONTAINS, RULES, SEQUENCE, a_graph, a_span, graphs
+from tests.unit.graph.builders import CONTAINS, SEQUENCE, a_graph, a_span, graphs
 
-FEW = GraphRules(spans_drawn_max=10)
+FEW = 10
 
 
 def labels(view: GraphPicture) -> list[Any]:
@@ -114,50 +113,44 @@ class TestTree:
 
     def test_like_calls_in_a_row_are_one_box(self) -> None:
         reads = [a_span(str(n), n, n, name="Read", parent="t") for n in range(1, 38)]
-        forest = forest_of(
-            [a_span("t", 0, 99, kind=Kind.TURN), *reads, a_span("e", 50, 51, name="Edit", parent="t")], RULES
-        )
-        view = tree_view(forest, RULES)
+        forest = forest_of([a_span("t", 0, 99, kind=Kind.TURN), *reads, a_span("e", 50, 51, name="Edit", parent="t")])
+        view = tree_view(forest)
         assert labels(view) == ["turn", "Read ×37", "Edit"]
         assert data(view)[1]["count"] == 37
 
     def test_a_box_of_like_calls_opens_into_these_calls(self) -> None:
         reads = [a_span(str(n), n, n, name="Read", parent="t") for n in range(1, 38)]
         edits = [a_span(f"e{n}", n, n, name="Edit", parent="t") for n in range(40, 44)]
-        forest = forest_of([a_span("t", 0, 99, kind=Kind.TURN), *reads, *edits], RULES)
-        assert labels(tree_view(forest, RULES, root=":1×37")) == ["Read"] * 37
+        forest = forest_of([a_span("t", 0, 99, kind=Kind.TURN), *reads, *edits])
+        assert labels(tree_view(forest, root=":1×37")) == ["Read"] * 37
         assert labels(tree_view(forest, FEW, root=":1×37"))[-1] == "… 28 more"
         for nothing in (":1×", ":1×x", ":1×²", ":nobody×3", "×"):
-            assert labels(tree_view(forest, RULES, root=nothing)) == []
+            assert labels(tree_view(forest, root=nothing)) == []
 
     def test_two_are_not_enough_and_failures_are_counted(self) -> None:
         calls = [a_span(str(n), n, n, name="Read", status=Status.FAILED) for n in range(2)]
-        assert labels(tree_view(forest_of(calls, RULES), RULES)) == ["Read", "Read"]
+        assert labels(tree_view(forest_of(calls))) == ["Read", "Read"]
         more = [*calls, a_span("3", 3, 3, name="Read")]
-        (box,) = data(tree_view(forest_of(more, RULES), RULES))
+        (box,) = data(tree_view(forest_of(more)))
         assert (box["count"], box["failures"]) == (3, 2)
 
     def test_rows_read_as_a_tree(self) -> None:
         inside = {"a": None, "b": "a", "c": "b", "d": "a", "e": None, "f": "e"}
         spans = [a_span(name, n, 99, parent=above) for n, (name, above) in enumerate(inside.items())]
-        rows = raw(tree_view(forest_of(spans, RULES), RULES).table)
+        rows = raw(tree_view(forest_of(spans)).table)
         assert [(row["label"], row["level"]) for row in rows] == [
             *(("s:a", 1), ("s:b", 2), ("s:c", 3), ("s:d", 2), ("s:e", 1), ("s:f", 2))
         ]
 
-    def test_only_the_session_asked_for(self) -> None:
-        forest = forest_of([a_span("a", session="1"), a_span("b", session="2")], RULES)
-        assert labels(tree_view(forest, RULES, session="2")) == ["s:b"]
-
     def test_too_deep_is_closed_and_can_be_opened(self) -> None:
         chain = [a_span(str(n), n, 99 - n, parent=str(n - 1) if n else None) for n in range(30)]
-        forest = forest_of(chain, FEW)
+        forest = forest_of(chain)
         view = tree_view(forest, FEW)
         assert (len(view.nodes), view.hidden) == (10, 20)
         assert labels(tree_view(forest, FEW, root=":9"))[0] == "s:9"
 
     def test_too_wide_is_cut_and_the_rest_can_be_opened(self) -> None:
-        forest = forest_of([a_span("p", 0, 99), *(a_span(str(n), n, n, parent="p") for n in range(25))], FEW)
+        forest = forest_of([a_span("p", 0, 99), *(a_span(str(n), n, n, parent="p") for n in range(25))])
         seen: list[str] = []
         root: str | None = None
         while True:
@@ -175,7 +168,7 @@ class TestTree:
             a_span(str(n), n, 99, name=f"s:{name}", parent=str(up % n) if n and up % (n + 1) else None)
             for n, (up, name) in enumerate(drawn)
         ]
-        forest = forest_of(spans, FEW)
+        forest = forest_of(spans)
         view = tree_view(forest, FEW)
         assert len(view.nodes) <= 10
         assert sum(box["count"] for box in data(view)) + view.hidden == len(spans)
@@ -185,8 +178,8 @@ class TestTree:
 
     def test_ten_thousand_spans_are_few_boxes(self) -> None:
         spans = [a_span(str(n), n, n + 1, name=f"s:{n % 7}", parent=str(n // 10) if n else None) for n in range(10_000)]
-        view = tree_view(forest_of(spans, RULES), RULES)
-        assert len(view.nodes) <= RULES.spans_drawn_max
+        view = tree_view(forest_of(spans))
+        assert len(view.nodes) <= DRAWN_MAX
         assert sum(box["count"] for box in data(view)) + view.hidden == 10_000
 
 
@@ -248,7 +241,7 @@ class TestLanes:
         self, drawn: list[tuple[int, int]]
     ) -> None:
         spans = [a_span(str(n), start, start + length) for n, (start, length) in enumerate(drawn)]
-        view = lanes_view(forest_of(spans, RULES), RULES)
+        view = lanes_view(forest_of(spans))
         by_lane: dict[int, list[CallSpan]] = {}
         x: dict[str, float] = {}
         for row, node in zip(data(view), raw(view.nodes), strict=True):
@@ -265,7 +258,7 @@ class TestLanes:
 
     def test_fork_and_join_are_drawn(self) -> None:
         spans = [a_span("a", 0, 1), a_span("b", 2, 5), a_span("c", 3, 6), a_span("d", 7, 8)]
-        view = lanes_view(forest_of(spans, RULES), RULES)
+        view = lanes_view(forest_of(spans))
         drawn: list[Any] = [edge["data"] for edge in view.edges]
         assert {(one["source"], one["target"]) for one in drawn} == {
             (":a", ":b"),
@@ -276,10 +269,10 @@ class TestLanes:
         assert [row["lane"] for row in view.table] == [1, 1, 2, 1]
 
     def test_what_does_not_fit_is_counted_and_can_be_asked_for(self) -> None:
-        forest = forest_of([a_span(str(n), n, n) for n in range(25)], FEW)
+        forest = forest_of([a_span(str(n), n, n) for n in range(25)])
         first, last = lanes_view(forest, FEW), lanes_view(forest, FEW, skip=20)
         assert (len(first.nodes), first.hidden, labels(last)) == (10, 15, [f"s:{n}" for n in range(20, 25)])
 
     def test_without_times_places_stand_for_them(self) -> None:
-        view = lanes_view(forest_of([a_span("a"), a_span("b", kind=Kind.TURN), a_span("c")], RULES), RULES)
+        view = lanes_view(forest_of([a_span("a"), a_span("b", kind=Kind.TURN), a_span("c")]))
         assert labels(view) == ["s:a", "s:c"]

@@ -5,15 +5,15 @@ values is also worked out by the slow code beside this file.
 """
 
 import json
+from collections.abc import Sequence
 
-from custody.sketch.bottom_k import bottom_of, pack
+from custody.sketch.bottom_k import bottom_of
 from custody.sketch.hash import hash32, hash64
 from custody.sketch.lsh import bands_of
 from custody.sketch.minhash import MINHASH_VERSION, minhash_of
-from custody.sketch.rare_terms import rarest
 from custody.sketch.shingles import shingles_of
 from custody.sketch.tokens import identifiers_of, mask_literals, normalised_line, split_message_words, tokens_of
-from custody.sketch.winnow import fingerprints_of
+from custody.sketch.winnow import chosen_runs, run_hashes
 
 TEXTS = {
     "typescript": "export const limit = (n: number): string => `${n ?? 10}ms`;\nif (a?.b !== c) { i += 0x1F; }\n",
@@ -21,6 +21,14 @@ TEXTS = {
     "prose": "Don't retry (see #1234): the server's HTTPHeader isn't read by parse_user_agent.",
     "bytes": "caf\udce9 = 'na\udcefve' -- \x00\x01 \u2603",
 }
+
+
+def placed(tokens: Sequence[str], k: int, window: int) -> list[tuple[int, int]]:
+    """The fingerprints of tokens, each with the place of its first token, from 0."""
+    if not tokens:
+        return []
+    runs = run_hashes(tokens, min(k, len(tokens)))
+    return [(runs[at], at) for at in chosen_runs(runs, min(window, len(runs)))]
 
 
 def vectors() -> dict[str, object]:
@@ -33,6 +41,7 @@ def of_text(text: str) -> dict[str, object]:
     shingles = shingles_of(tokens, 5)
     signature = minhash_of(shingles, 128)
     assert signature is not None
+    bottom = bottom_of([hash32("token", token) for token in tokens], 8)
     hashes = [hash32("token", token) for token in tokens]
     terms = [hash64("token", token) for token in tokens]
     return {
@@ -46,9 +55,8 @@ def of_text(text: str) -> dict[str, object]:
         "hash32": hashes,
         "minhash": signature.hex(),
         "bands": bands_of(signature, 16),
-        "bottom": pack(bottom_of(hashes, 8)).hex(),
-        "fingerprints": fingerprints_of([(token, at) for at, token in enumerate(tokens)], 3, 4),
-        "rarest": rarest(terms, lambda term: term % 3, keep=5, df_max=1),
+        "bottom": b"".join(n.to_bytes(4, "little") for n in (bottom.size, *bottom.values)).hex(),
+        "fingerprints": placed(tokens, 3, 4),
     }
 
 

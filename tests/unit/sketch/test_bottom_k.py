@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.sketch import shingles
-from custody.sketch.bottom_k import EMPTY, BottomSketch, bottom_of, containment, jaccard, pack, unpack
+from custody.sketch.bottom_k import EMPTY, BottomSketch, bottom_of, containment, jaccard
 
 K = 256
 HASHES = st.integers(0, 2**32 - 1)
@@ -79,40 +79,6 @@ def test_large_sets_are_compared_nearly(similarity: float, sizes: tuple[int, int
 
 def root_mean_square(errors: list[float]) -> float:
     return math.sqrt(sum(error**2 for error in errors) / len(errors))
-
-
-@given(st.lists(HASHES), st.integers(1, 20))
-def test_a_packed_sketch_comes_back(hashes: list[int], k: int) -> None:
-    sketch = bottom_of(hashes, k)
-    assert unpack(pack(sketch)) == sketch
-    assert len(pack(sketch)) == 4 * (1 + len(sketch.values))
-
-
-@given(st.binary(max_size=24))
-def test_what_was_never_packed_is_refused_or_comes_back_the_same(data: bytes) -> None:
-    try:
-        sketch = unpack(data)
-    except ValueError:
-        return
-    assert pack(sketch) == data
-    assert sketch == bottom_of(sketch.values, len(sketch.values) or 1) or not sketch.is_whole
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"\0",
-        b"\1\0\0\0\2\0\0",
-        bytes.fromhex("02000000 02000000 01000000"),
-        bytes.fromhex("02000000 01000000 01000000"),
-        bytes.fromhex("00000000 01000000"),
-        bytes.fromhex("05000000"),
-    ],
-)
-def test_bytes_that_are_no_sketch_are_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="sketch"):
-        unpack(data)
 
 
 @pytest.mark.parametrize("hashes", [[-1], [2**32], [1, 2, 3, 2**40]])

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.sketch.hash import hash32, hash64, hash64_of_bytes
-from custody.sketch.rare_terms import rarest
-from custody.sketch.shingles import containment, jaccard, shingles_of, shingles_of_pieces
+from custody.sketch.shingles import containment, jaccard, shingles_of
 from tests.unit.sketch import slow
 
 TOKENS = st.lists(st.sampled_from(["a", "b", "c", "=", "'x y'", "é", "\udce9"]), max_size=30)
@@ -61,11 +60,6 @@ def test_different_runs_are_different_shingles(one: list[str], other: list[str],
     assert len(set(shingles_of(one, k)) | set(shingles_of(other, k))) == len((runs[0] | runs[1]) - {()})
 
 
-@given(st.lists(TOKENS), st.integers(1, 7))
-def test_no_shingle_reaches_from_one_piece_into_the_next(pieces: list[list[str]], k: int) -> None:
-    assert shingles_of_pieces(pieces, k) == [shingle for piece in pieces for shingle in slow.shingles(piece, k)]
-
-
 def test_a_shingle_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="a shingle of 0 tokens is none"):
         shingles_of(["a"], 0)
@@ -88,23 +82,3 @@ def test_nothing_is_like_nothing_is_not_said() -> None:
     assert jaccard([], []) is None
     assert containment([], [1]) is None
     assert jaccard([], [1]) == containment([1], []) == 0.0
-
-
-@given(
-    st.dictionaries(st.integers(-20, 20), st.integers(0, 9)),
-    st.lists(st.integers(-20, 20)),
-    st.integers(0, 12),
-    st.integers(0, 9),
-    st.integers(0, 3),
-)
-def test_the_rarest_are_taken_in_order(df: dict[int, int], terms: list[int], keep: int, most: int, least: int) -> None:
-    fitting = {term for term in terms if least <= df.get(term, 0) <= most}
-    expected = sorted(fitting, key=lambda term: (df.get(term, 0), term))[:keep]
-    assert rarest(terms, df, keep=keep, df_max=most, df_min=least) == expected
-    assert rarest(reversed(terms), lambda term: df.get(term, 0), keep=keep, df_max=most, df_min=least) == expected
-
-
-@given(*[st.dictionaries(st.integers(0, 5), st.integers(0, 9))] * 2)
-def test_a_term_may_have_a_cap_of_its_own(caps: dict[int, int], df: dict[int, int]) -> None:
-    assert set(rarest(caps, df, keep=99)) == {term for term in caps if df.get(term, 0) <= caps[term]}
-    assert set(rarest(caps, df, keep=99, df_max=4)) == {t for t in caps if df.get(t, 0) <= min(caps[t], 4)}

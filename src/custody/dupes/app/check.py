@@ -33,6 +33,8 @@ from custody.store import Store
 from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
+EXACT_MAX = 5
+"""Changes that are read from git and compared exactly, the best first: reading them is what takes time."""
 SHOWN = 5
 """Suggestions that are told unless the caller wants more."""
 
@@ -125,7 +127,7 @@ def check_change(
     model = model_for(store, rules)
     sketch = sketch_change(read.described, rules)
     found = ChangeSearch(tables, rules, model).find(sketch, without=() if itself is None else (itself,))
-    best = found.likes[: rules.exact_max]
+    best = found.likes[:EXACT_MAX]
     others = _others(repository, best, rules)
     around = arounds(repository, asked, best)
     told: list[DupesEvidence] = []

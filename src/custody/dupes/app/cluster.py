@@ -18,7 +18,6 @@ from custody.dupes.changeset import change_set
 from custody.dupes.cluster import Cluster, PairLink, clusters_of
 from custody.dupes.descent import Descent, descent_of
 from custody.dupes.facts.model import Channel
-from custody.dupes.identity import KINDS
 from custody.dupes.model import ChangeDescription, ExactKind, HashVariant, Signature
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries.change_index import DupesTables
@@ -33,6 +32,10 @@ from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 FLAGS = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
+TERM_CHANGES_MAX = 12
+"""Terms of more changes bring no two of them together: pairs grow with the square of this."""
+SHARED_TERMS_MIN = 3
+"""Two changes are compared when they share so many such terms, or a whole diff."""
 MEMBERS_READ_MAX = 60
 """Of a larger cluster, only so many changes are read to find out who descends from whom."""
 
@@ -60,20 +63,20 @@ def clusters_among(
     workspace: Workspace, store: Store, rows: ChangeRows, rules: DedupeRules
 ) -> tuple[list[Cluster], int]:
     """The clusters of these changes, the largest first, and how many pairs were compared; git is not asked."""
-    pairs = _pairs(store, rows, rules)
+    pairs = _pairs(store, rows)
     workspace.progress.start("comparing pairs", len(pairs))
     links = list(_links(pairs, rows, model_for(store, rules), rules, workspace))
     clusters = clusters_of(links, rules).clusters
     return sorted(clusters, key=lambda cluster: (-len(cluster.members), cluster.id)), len(pairs)
 
 
-def _pairs(store: Store, rows: ChangeRows, rules: DedupeRules) -> dict[tuple[int, int], int]:
+def _pairs(store: Store, rows: ChangeRows) -> dict[tuple[int, int], int]:
     """The pairs worth comparing, with how many rare terms both have; an exact hash is worth all of them."""
     shared: Counter[tuple[int, int]] = Counter()
     tables = DupesTables(store)
-    for together in tables.pairs_by_terms(rules.cluster_term_changes_max):
+    for together in tables.pairs_by_terms(TERM_CHANGES_MAX):
         shared.update(combinations([change for change in together if change in rows], 2))
-    enough = {pair: count for pair, count in shared.items() if count >= rules.cluster_terms_min}
+    enough = {pair: count for pair, count in shared.items() if count >= SHARED_TERMS_MIN}
     for together in tables.pairs_by_exact():
         # One representative is enough: what is exactly alike is alike to all of them.
         here = [change for change in together if change in rows]
@@ -100,13 +103,12 @@ def _links(
 
 def _exact(a: Signature, b: Signature) -> frozenset[ExactKind]:
     """As far as signatures tell."""
-    kinds = {kind for kind in KINDS if kind.likeness is HashVariant.PLAIN}
     found = set()
     if a.whole_hash is not None and a.whole_hash == b.whole_hash:
         found.add(ExactKind(None, HashVariant.PLAIN))
     if a.prod_hash is not None and a.prod_hash == b.prod_hash:
         found.add(ExactKind(Channel.PRODUCTION, HashVariant.PLAIN))
-    return frozenset(found & kinds)
+    return frozenset(found)
 
 
 def report_cluster(repository: Repository, cluster: Cluster, rows: ChangeRows, rules: DedupeRules) -> ClusterReport:

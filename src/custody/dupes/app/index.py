@@ -64,7 +64,7 @@ def dupes_index(workspace: Workspace, wanted: IndexRequest) -> DupesIndexReport:
         workspace.progress.start("indexing changes", len(fresh))
         workers = wanted.workers or max(1, min(os.cpu_count() or 1, -(-len(fresh) // BATCH)))
         made = sketch_all(str(repository.git_dir), fresh, rules, workers=workers, backend=wanted.backend)
-        counted = index_all(store, made, rules, workspace.progress.step)
+        counted = index_all(store, made, workspace.progress.step)
         unread = tables.unread(OWN)
         total = tables.count()
     refused = [
@@ -104,7 +104,6 @@ class IndexCount:
 def index_all(
     store: Store,
     made: Iterable[SketchedChange | UnreadableChange],
-    rules: DedupeRules,
     step: Callable[[int], None] = lambda _: None,
 ) -> IndexCount:
     """Put changes into the index as they come, some at a time: what is in it stays when this is interrupted."""
@@ -117,18 +116,18 @@ def index_all(
                 if isinstance(change, UnreadableChange):
                     tables.put_unread(OWN, change.asked.base, change.asked.head, change.why)
                 elif not tables.has(OWN, change.asked.base, change.asked.head):  # another process may be indexing too
-                    index_one(store, change, rules)
+                    index_one(store, change)
                     counted.indexed += 1
                     counted.degraded += change.degraded
         step(len(batch))
     return counted
 
 
-def index_one(store: Store, change: SketchedChange, rules: DedupeRules) -> int:
+def index_one(store: Store, change: SketchedChange) -> int:
     """Put one change into the index; its number there."""
     tables = DupesTables(store)
-    counts = tables.counts(asked_terms(change.sketched.terms, rules))
-    exact, terms = indexed_rows(change.sketched, counts, rules)
+    counts = tables.counts(asked_terms(change.sketched.terms))
+    exact, terms = indexed_rows(change.sketched, counts)
     asked = change.asked
     row = ChangeRow(
         id=tables.newest() + 1,

@@ -15,6 +15,10 @@ from custody.dupes.search import Search, asked_terms, kept_terms, search_of
 from custody.dupes.signature import key_of
 from custody.dupes.similarity import similarities
 
+CANDIDATES_MAX = 200
+"""Candidates that a search keeps: the upper end of document 002's target."""
+SCORED_MAX = 48
+"""Candidates that are scored, the best first: each needs its signature read."""
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
@@ -69,13 +73,13 @@ class ChangeSearch:
         ``counts`` are given to ask once more as it was asked before, when terms stood in fewer changes.
         """
         until = self._tables.newest() if until is None else until
-        counts = self._tables.counts(asked_terms(asked.terms, self._rules)) if counts is None else counts
-        search = search_of(asked.terms, counts, until, self._rules)
+        counts = self._tables.counts(asked_terms(asked.terms)) if counts is None else counts
+        search = search_of(asked.terms, counts, until)
         exact, undone = self._exact(asked, until)
-        shared = self._tables.sharing(search.weights, until, self._rules.candidates_max + len(without))
+        shared = self._tables.sharing(search.weights, until, CANDIDATES_MAX + len(without))
         sharing = {terms.change: terms for terms in shared if terms.change not in without}
         certain = [change for change in (*exact, *sorted(undone)) if change not in without]
-        wanted = list(dict.fromkeys((*certain, *list(sharing)[: self._rules.scored_max])))
+        wanted = list(dict.fromkeys((*certain, *list(sharing)[:SCORED_MAX])))
         rows = self._tables.changes(wanted)
         likes = [
             self._like(
@@ -133,9 +137,7 @@ def _place(like: ChangeMatch) -> tuple[bool, float, int, int]:
     return not like.exact, -like.chance.probability, -like.shared, like.change.id
 
 
-def indexed_rows(
-    asked: ChangeSketch, counts: dict[int, int], rules: DedupeRules
-) -> tuple[list[tuple[int, int]], list[int]]:
+def indexed_rows(asked: ChangeSketch, counts: dict[int, int]) -> tuple[list[tuple[int, int]], list[int]]:
     """What of a change goes into the index beside its signature: exact hashes with their kinds, and terms."""
     exact = [(key_of(asked.exact[str(kind)]), _KIND_NUMBERS[kind]) for kind in STORED if str(kind) in asked.exact]
-    return exact, kept_terms(asked.terms, counts, rules)
+    return exact, kept_terms(asked.terms, counts)

@@ -6,7 +6,6 @@ from typing import Literal, TextIO
 
 import click
 
-from custody.dupes.app.bench import OTHERS, dupes_bench
 from custody.dupes.app.check import SHOWN, dupes_check
 from custody.dupes.app.cluster import dupes_cluster
 from custody.dupes.app.index import IndexRequest, dupes_index
@@ -14,7 +13,6 @@ from custody.dupes.app.labels import ANSWERS, dupes_label
 from custody.dupes.app.show import dupes_show
 from custody.dupes.wire.report import (
     ChangeRefReport,
-    DupesBenchReport,
     DupesCheckReport,
     DupesClusterReport,
     DupesEvidence,
@@ -194,36 +192,6 @@ def label(  # noqa: PLR0913 - one argument for each option
     return answer(report, "\n".join(_render_label(report)), as_json=as_json)
 
 
-@dupes_command.command("bench")
-@click.option(
-    "--pairs",
-    required=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Labelled pairs, one JSON object a line, perhaps compressed with gzip.",
-)
-@repo_option
-@click.option("--others", type=click.IntRange(min=0), default=OTHERS, help="Other changes to index beside the pairs'.")
-@click.option("--pointers", is_flag=True, help="Use commits that messages name as their origin, too.")
-@json_option
-@click.pass_context
-def bench(ctx: click.Context, pairs: Path, *, repo: Path | None, others: int, pointers: bool, as_json: bool) -> int:
-    """Measure how well duplicates are found, over labelled pairs of a repository.
-
-    The changes of the pairs and others of the repository are indexed in the order of time, in a folder that is gone
-    afterwards; for every pair the later change is searched for among all earlier ones. The last line is one JSON object
-    with the figures.
-
-    \b
-    Examples:
-      custody dupes bench --pairs pairs.jsonl.gz --repo mirror.git
-    """
-    report = dupes_bench(open_workspace(ctx, repo), pairs, others=others, pointers=pointers)
-    if not as_json:
-        click.echo("\n".join(_render_bench(report)))
-    return answer(report, "", as_json=True)
-
-
 def _render_index(report: DupesIndexReport) -> Iterator[str]:
     yield f"{report.indexed:,} change(s) indexed, {report.known:,} were already; {report.changes:,} in all"
     if report.degraded:
@@ -299,13 +267,6 @@ def _render_label(report: DupesLabelReport) -> Iterator[str]:
         yield f"chances here are calibrated by {report.answers} answer(s)"
     else:
         yield f"{report.answers} of {report.needed} answers that calibrating needs"
-
-
-def _render_bench(report: DupesBenchReport) -> Iterator[str]:
-    yield f"{report.pairs:,} pairs among {report.changes:,} changes; {report.unread} could not be read"
-    for kind, figures in report.by_kind.items():
-        yield f"  {kind:<16}" + "  ".join(f"{name} {value:g}" for name, value in figures.items())
-    yield from (f"  flagged, labelled as not related: {flag}" for flag in report.flags)
 
 
 def _change(change: ChangeRefReport) -> str:

@@ -210,25 +210,3 @@ class DupesClusterReport(Report, frozen=True, kw_only=True, tag="dupes-cluster")
     changes: int
     pairs: int
     rules_digest: str
-
-
-class DupesBenchReport(Report, frozen=True, kw_only=True, tag="dupes-bench"):
-    """How well duplicates are found, over labelled pairs of a repository; a figure without any pairs is None."""
-
-    pairs: int
-    changes: int
-    unread: int
-    exact_recall: float | None
-    recall_at_1: float | None
-    recall_at_5: float | None
-    recall_at_20: float | None
-    recall_at_p95: float | None
-    false_flags_hard: float | None
-    false_flags_random: float | None
-    ece: float | None
-    candidates_median: float | None
-    candidates_p95: float | None
-    flags: list[str]
-    by_kind: dict[str, dict[str, float]]
-    profile: str
-    model_version: str

@@ -40,7 +40,7 @@ def befores_of(
         asked[path, attribution.session_id, attribution.tool_call_id, attribution.grade == Grade.CLAIMED.value] = None
     if not asked:
         return ()
-    chances = CallChances(store, effective, {session for _, session, _, _ in asked})
+    chances = CallChances(store, {session for _, session, _, _ in asked})
     if chances.known_calls < rules.calls_learnt_min:
         least = f"gate.calls_learnt_min is {rules.calls_learnt_min}"
         return MissingEvidence(f"only {chances.known_calls} call(s) of other sessions are known, and {least}", READ_IT)

@@ -5,13 +5,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from custody.config import EffectiveRules
 from custody.core.ids import CallId
 from custody.graph.app.learn import Unit, imported_units, list_units, units_of
 from custody.graph.app.session_spans import call_span
 from custody.graph.calls import SequenceCall
 from custody.graph.prediction import NextModel, SessionState
-from custody.graph.rules import GraphRules
 from custody.ledger.claim import is_claim, list_trusted_chains
 from custody.store import Store
 
@@ -30,13 +28,12 @@ class CallRun:
 class CallChances:
     """Chances of the calls of some ``sessions``, learned from all other sessions of the store."""
 
-    def __init__(self, store: Store, effective: EffectiveRules, sessions: Collection[str]) -> None:
+    def __init__(self, store: Store, sessions: Collection[str]) -> None:
         self._store = store
-        self._rules = effective.of(GraphRules)
         units = sorted(units_of(store, list_units(store)), key=lambda unit: (unit.first_ns, unit.name))
         self._own = [unit for unit in units if unit.id in sessions]
         others = [unit for unit in units if unit.id not in sessions]
-        self._taught = [calls for unit in self._recorded(others) for calls in unit.calls(self._rules)]
+        self._taught = [calls for unit in self._recorded(others) for calls in unit.calls()]
 
     @property
     def known_calls(self) -> int:
@@ -55,7 +52,7 @@ class CallChances:
 
     @cached_property
     def _model(self) -> NextModel:
-        model = NextModel(self._rules)
+        model = NextModel()
         model.fit(self._taught)
         return model
 
@@ -77,9 +74,9 @@ class CallChances:
         so_far = SessionState()
         chances: list[tuple[float, SequenceCall]] = []
         span = call_span(wanted)
-        for call in (call for calls in unit.calls(self._rules) for call in calls):
+        for call in (call for calls in unit.calls() for call in calls):
             chances.append((self._model.chance(so_far, call), call))
-            so_far.see(call, self._rules.next_cache_decay)
+            so_far.see(call)
             if call.span == span:
                 last = chances[-most - 1 : -1] or chances[-1:]
                 mean = math.exp(math.fsum(math.log(max(chance, CHANCE_MIN)) for chance, _ in last) / len(last))

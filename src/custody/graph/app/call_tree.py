@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.core.views import ObservedSpan
-from custody.graph.app.learn import graph_rules, spans_traced_in
+from custody.graph.app.learn import spans_traced_in
 from custody.graph.app.session_spans import SESSION, execution_of, make_session_spans
 from custody.graph.model import CallSpan, Kind, Status
 from custody.graph.spans import SpanForest, forest_of
 from custody.ledger.queries.sessions import SessionRow, SessionView
 from custody.store import ObservedView, Store
-from custody.workspace.workspace import Workspace
 
 DETAIL_CHARACTERS_MAX = 400
 
@@ -50,7 +49,7 @@ class CallTree:
     @property
     def repairs(self) -> dict[str, int]:
         """What had to be mended in the spans, and how often."""
-        return {code.value: count for code, count in self.forest.repairs.counts.items()}
+        return {code.value: count for code, count in self.forest.repairs.items()}
 
     def rows(self, prompts: Mapping[str, str | None] | None) -> Iterator[CallRow]:
         """Each call before the calls inside it; without ``prompts`` (text by id) no row says what it was about."""
@@ -62,11 +61,9 @@ class CallTree:
             waiting.extend((depth + 1, below) for below in reversed(_in_order(inside)))
 
 
-def build_call_tree(
-    workspace: Workspace, store: Store, session: SessionRow, seen: Sequence[ObservedView[SessionView]]
-) -> CallTree:
+def build_call_tree(store: Store, session: SessionRow, seen: Sequence[ObservedView[SessionView]]) -> CallTree:
     """The call tree of a session, from everything ``seen`` of it."""
-    forest = forest_of(_spans(store, session, seen), graph_rules(workspace))
+    forest = forest_of(_spans(store, session, seen))
     return CallTree(execution_of(session.agent, session.session), forest)
 
 

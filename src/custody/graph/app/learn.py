@@ -18,7 +18,7 @@ from custody.graph.engine import GraphEngine
 from custody.graph.queries import span_views
 from custody.graph.queries.graph_tables import GraphTables
 from custody.graph.rules import GraphRules
-from custody.graph.spans import Repair, SpanRepairs, forest_of
+from custody.graph.spans import forest_of
 from custody.ledger.claim import BROUGHT_KINDS, IMPORT_EVENT
 from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import load_rules
@@ -43,9 +43,9 @@ class Unit:
         """Its own id, without what it is."""
         return self.name.partition(":")[2]
 
-    def calls(self, rules: GraphRules) -> list[list[SequenceCall]]:
+    def calls(self) -> list[list[SequenceCall]]:
         """Its calls in order, a list for each session in it."""
-        return list(calls_of(forest_of(self.spans, rules).spans).values())
+        return list(calls_of(forest_of(self.spans).spans).values())
 
     @property
     def first_ns(self) -> int:
@@ -66,14 +66,11 @@ class LearntGraph:
     rules: GraphRules
     units: int = 0
     repairs: dict[str, int] = field(default_factory=dict)
-    told: list[Repair] = field(default_factory=list)
 
     def take(self, unit: Unit) -> None:
         """Learn from one."""
-        repairs: SpanRepairs = self.engine.update_from_code_execution(unit.spans).repairs
-        for code, count in repairs.counts.items():
+        for code, count in self.engine.update_from_code_execution(unit.spans).repairs.items():
             self.repairs[code.value] = self.repairs.get(code.value, 0) + count
-        self.told.extend(repairs.told[: self.rules.repairs_told_max - len(self.told)])
 
 
 def graph_rules(workspace: Workspace) -> GraphRules:

@@ -20,10 +20,10 @@ from custody.graph.engine import GraphEngine, Snapshot
 from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import lanes_view
 from custody.graph.paths import Cost
-from custody.graph.prediction import NextModel, SessionState
+from custody.graph.prediction import NEXT_MAX, NextModel, SessionState
 from custody.graph.queries.span_views import executions_of_session
 from custody.graph.rules import GraphRules
-from custody.graph.similarity import Formula
+from custody.graph.similarity import SIMILAR_MAX, Formula
 from custody.graph.spans import forest_of
 from custody.graph.tree_view import tree_view
 from custody.graph.wire.report import (
@@ -60,11 +60,11 @@ def graph_show(workspace: Workspace, look: ViewOptions) -> GraphShowReport:
             elements = graph_view(snapshot).as_json(look.palette, look.theme)
             return _shown("graph", found, snapshot, found.repairs, elements)
         units = list(units_of(store, units_named(store, look.session)))
-        forest = forest_of((span for unit in units for span in unit.spans), found.rules)
-        view = (lanes_view if look.lanes else tree_view)(forest, found.rules)
+        forest = forest_of(span for unit in units for span in unit.spans)
+        view = (lanes_view if look.lanes else tree_view)(forest)
         own = GraphEngine(found.rules)
         own.update_from_code_execution(forest.spans)
-        repairs = {code.value: count for code, count in forest.repairs.counts.items()}
+        repairs = {code.value: count for code, count in forest.repairs.items()}
         name = "lanes" if look.lanes else "tree"
         elements = view.as_json(look.palette, look.theme)
         shown = _shown(name, LearntGraph(own, found.rules, 1), own.get_graph_snapshot(), repairs, elements)
@@ -91,7 +91,7 @@ def graph_related(workspace: Workspace, node: str, formula: Formula, limit: int 
     """The nodes most like one."""
     with _asking(workspace) as (_, found):
         node = _node_named(found.engine, node)
-        alike = found.engine.compute_adamic_adar(node, limit, formula)
+        alike = found.engine.compute_adamic_adar(node, limit or SIMILAR_MAX, formula)
     return GraphRelatedReport(
         outcome="fine",
         node=node,
@@ -116,20 +116,20 @@ def graph_next(workspace: Workspace, session: str | None, after: Sequence[str], 
         mine = () if session is None else units_named(store, session)
         units = list(units_of(store, list_units(store)))
         so_far = SessionState()
-        model = NextModel(found.rules)
+        model = NextModel()
         known = sorted(units, key=lambda unit: (unit.first_ns, unit.name))
-        learnt_from = [calls for unit in known if unit.name not in mine for calls in unit.calls(found.rules)]
+        learnt_from = [calls for unit in known if unit.name not in mine for calls in unit.calls()]
         model.fit(learnt_from)
         nodes = {call.name: call.node for calls in learnt_from for call in calls}
         told = [SequenceCall(name, nodes.get(name, name)) for name in after]
-        done = told if session is None else _done(known, mine, found.rules)
+        done = told if session is None else _done(known, mine)
         for call in done:
             model.see(so_far, call)
-        suggestions = found.engine.suggest_next(model, so_far, limit=limit)
+        suggestions = found.engine.suggest_next(model, so_far, limit=limit or NEXT_MAX)
     return GraphNextReport(
         outcome="fine",
         session=session,
-        after=[call.name for call in done[-found.rules.next_max :]],
+        after=[call.name for call in done[-NEXT_MAX:]],
         calls=sum(map(len, learnt_from)),
         suggestions=[
             GraphSuggestion(
@@ -235,8 +235,8 @@ def _node_named(engine: GraphEngine, name: str) -> str:
     )
 
 
-def _done(units: Sequence[Unit], mine: Collection[str], rules: GraphRules) -> list[SequenceCall]:
-    return [call for unit in units if unit.name in mine for calls in unit.calls(rules) for call in calls]
+def _done(units: Sequence[Unit], mine: Collection[str]) -> list[SequenceCall]:
+    return [call for unit in units if unit.name in mine for calls in unit.calls() for call in calls]
 
 
 def snapshot_from(units: Iterable[Unit], rules: GraphRules) -> Snapshot:

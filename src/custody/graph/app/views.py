@@ -96,15 +96,12 @@ def executions_traced(workspace: Workspace) -> list[str]:
 # --- one session ------------------------------------------------------------------------------------------------------
 
 
-def draw_session(
-    store: Store, wanted: GraphViewRequest, names: Sequence[str], units: Sequence[Unit], rules: GraphRules
-) -> Picture:
+def draw_session(store: Store, wanted: GraphViewRequest, names: Sequence[str], units: Sequence[Unit]) -> Picture:
     """The tree or the lanes of a session, from its ``units`` and their ``names``; without any, it made no call."""
-    forest = forest_of(_sifted([span for unit in units for span in unit.spans], wanted), rules)
-    few = replace(rules, spans_drawn_max=min(DRAWN_MAX, rules.spans_drawn_max))
+    forest = forest_of(_sifted([span for unit in units for span in unit.spans], wanted))
     lanes = wanted.view == "lanes"
-    view = lanes_view(forest, few, skip=wanted.skip) if lanes else tree_view(forest, few, root=wanted.root)
-    repairs = {code.value: count for code, count in forest.repairs.counts.items()}
+    view = lanes_view(forest, DRAWN_MAX, skip=wanted.skip) if lanes else tree_view(forest, DRAWN_MAX, root=wanted.root)
+    repairs = {code.value: count for code, count in forest.repairs.items()}
     captured = not names or any(name.startswith("session:") for name in names)
     outcomes = outcomes_of(store, units)
     drawn = _picture(view, wanted, units=len(units), repairs=repairs, outcomes=outcomes, captured=captured)

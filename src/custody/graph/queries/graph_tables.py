@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from custody.graph.model import Witness
-from custody.graph.shelf import EdgeRow, NodeRow
+from custody.graph.model import Edge, EdgeSource, EdgeType, Kind, Node, Witness, kind_of
 from custody.store import Store
 from custody.store.db import Row, SqlValue
 from custody.store.tables import integer
@@ -18,6 +17,9 @@ _EDGE = (
     "start_node, end_node, edge_type, edge_source, count, executions, successes, failures, first_ns, last_ns,"
     " evidence, aside"
 )
+_KINDS = {kind.value: kind for kind in Kind}
+_TYPES = {kind.value: kind for kind in EdgeType}
+_SOURCES = {source.value: source for source in EdgeSource}
 _COUNTED = {
     "session": "SELECT count(*) FROM tool_call WHERE session = ?",
     "execution": "SELECT count(*) FROM span WHERE execution = ?",
@@ -30,28 +32,22 @@ class GraphTables:
     def __init__(self, store: Store) -> None:
         self._db = store.db
 
-    def nodes(self) -> Iterator[NodeRow]:
+    def nodes(self) -> Iterator[Node]:
         """Every node."""
         for name, kind, *counts in self._db.rows(f"SELECT {_NODE} FROM graph_node ORDER BY name"):
-            count, failures, repeats, recursions = map(integer, counts)
-            yield NodeRow(
-                name=str(name),
-                kind=None if kind is None else str(kind),
-                count=count,
-                failures=failures,
-                repeats=repeats,
-                recursions=recursions,
-            )
+            yield Node(str(name), _KINDS.get(str(kind)) or kind_of(str(name)), *map(integer, counts))
 
-    def edges(self) -> Iterator[EdgeRow]:
-        """Every edge, those that were set aside too."""
+    def edges(self) -> Iterator[Edge]:
+        """Every edge, those that were set aside too; rows of an unknown type or source stay where they are."""
         order = "start_node, end_node, edge_type"
-        yield from map(_edge, self._db.rows(f"SELECT {_EDGE} FROM graph_edge ORDER BY {order}"))
+        for row in self._db.rows(f"SELECT {_EDGE} FROM graph_edge ORDER BY {order}"):
+            if row[2] in _TYPES and row[3] in _SOURCES:
+                yield _edge(row)
 
-    def put(self, nodes: Sequence[NodeRow], edges: Sequence[EdgeRow]) -> None:
+    def put(self, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
         """Inside a write: keep these rows, each instead of the one with the same key."""
         for node in nodes:
-            values = (node.name, node.kind, node.count, node.failures, node.repeats, node.recursions)
+            values = (node.name, node.kind.value, node.count, node.failures, node.repeats, node.recursions)
             self._put("graph_node", _NODE, values, ("name",))
         for edge in edges:
             self._put("graph_edge", _EDGE, _row(edge), ("start_node", "end_node", "edge_type"))
@@ -117,13 +113,6 @@ class GraphTables:
             self._db.run(f"DELETE FROM {table}")
         self._db.run("DELETE FROM state WHERE view = ?", (GRAPH,))
 
-    def edge_counts(self) -> dict[tuple[str, str], int]:
-        """How many edges there are by type and source, without those set aside."""
-        rows = self._db.rows(
-            "SELECT edge_type, edge_source, count(*) FROM graph_edge WHERE aside = 0 GROUP BY edge_type, edge_source"
-        )
-        return {(str(kind), str(source)): integer(count) for kind, source, count in rows}
-
     def _put(self, table: str, columns: str, values: Sequence[SqlValue], key: Sequence[str]) -> None:
         names = [name.strip() for name in columns.split(",")]
         sets = ", ".join(f"{name} = excluded.{name}" for name in names if name not in key)
@@ -134,13 +123,13 @@ class GraphTables:
         )
 
 
-def _row(edge: EdgeRow) -> tuple[SqlValue, ...]:
+def _row(edge: Edge) -> tuple[SqlValue, ...]:
     evidence = msgspec.json.encode([list(witness) for witness in edge.evidence]).decode()
     return (
         edge.start,
         edge.end,
-        edge.edge_type or "sequence",
-        edge.edge_source or "inferred",
+        edge.type.value,
+        edge.source.value,
         edge.count,
         edge.executions,
         edge.successes,
@@ -152,13 +141,13 @@ def _row(edge: EdgeRow) -> tuple[SqlValue, ...]:
     )
 
 
-def _edge(row: Row) -> EdgeRow:
+def _edge(row: Row) -> Edge:
     start, end, type_, source, count, executions, successes, failures, first_ns, last_ns, evidence, aside = row
-    return EdgeRow(
+    return Edge(
         start=str(start),
         end=str(end),
-        edge_type=str(type_),
-        edge_source=str(source),
+        type=_TYPES[str(type_)],
+        source=_SOURCES[str(source)],
         count=integer(count),
         executions=integer(executions),
         successes=integer(successes),

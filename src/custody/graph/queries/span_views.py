@@ -1,6 +1,6 @@
 """SQL about recorded spans and about what became of the changes that sessions wrote."""
 
-from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId
+from custody.core.ids import AgentName, ExecutionId, SessionId
 from custody.core.views import Decision, Observation, ObservedSpan
 from custody.store import ObservedView, Store
 
@@ -13,11 +13,6 @@ def spans_of_execution(store: Store, execution: ExecutionId) -> list[ObservedVie
 def spans_of_session(store: Store, session: SessionId) -> list[ObservedView[ObservedSpan]]:
     """Return what was recorded of the spans of an agent's session."""
     return store.views.look_up(ObservedSpan, "session = ?", (session,))
-
-
-def spans_under(store: Store, execution: ExecutionId, parent: SpanId) -> list[ObservedView[ObservedSpan]]:
-    """Return what was recorded of the spans directly inside a span."""
-    return store.views.look_up(ObservedSpan, "parent = ? AND execution = ?", (parent, execution))
 
 
 def executions_of_session(store: Store, session: SessionId) -> list[ExecutionId]:

@@ -18,7 +18,7 @@ def graph_picture(workspace: Workspace, wanted: GraphViewRequest) -> Picture:
     with workspace.reading() as store:
         if wanted.view in ("tree", "lanes"):
             names = _units_of_session(store, wanted.session or "")
-            return draw_session(store, wanted, names, units_at_hand(workspace, store, names), rules)
+            return draw_session(store, wanted, names, units_at_hand(workspace, store, names))
         if wanted.view == "difference":
             return draw_difference(store, wanted, rules)
         if wanted.agent is not None:

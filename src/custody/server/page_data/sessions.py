@@ -215,7 +215,7 @@ def read_session_page(workspace: Workspace, session: str, *, agent: str | None, 
 
 def _story(workspace: Workspace, store: Store, row: SessionRow) -> _SessionContent:
     seen = session_read(store, row)
-    tree = build_call_tree(workspace, store, row, seen)
+    tree = build_call_tree(store, row, seen)
     return _SessionContent(
         report_session(row, seen), tree, locators_read_by(store, [row.session], row.last_ns, SOURCES_MAX)
     )

@@ -1,13 +1,11 @@
 """Duplicates in real repositories: what is indexed, what is found, what it rests on, what happens to damage."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
-from custody.dupes.app.bench import dupes_bench
 from custody.dupes.app.change_reader import UnreadableChange
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import dupes_cluster
@@ -275,34 +273,6 @@ def test_clusters_name_the_base_and_the_one_to_keep(world: World) -> None:
     assert {member.change.head for member in cluster.members} == {first, second}
     assert sum(member.is_canonical for member in cluster.members) == 1
     assert dupes_cluster(world.workspace, ("#3",), with_landed=False).clusters == []
-
-
-def test_bench_measures_labelled_pairs(world: World, tmp_path: Path) -> None:
-    first = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
-    same = world.propose(2, {b"src/app.py": RETRY, b"LICENSE": b"free\n"}, "Robust", on=world.main)
-    other = world.propose(3, {b"src/parser.py": STRICT}, "Refuse NaN")
-    pairs = [
-        {"a_sha": first, "a_base": world.root, "b_sha": same, "b_base": world.main, "label": "SAME_CHANGE"}
-        | {"kind": "cherry_pick", "exact": True, "a_time": 1, "b_time": 2},
-        {"a_sha": first, "a_base": world.root, "b_sha": other, "b_base": world.root, "label": "NOT_RELATED"}
-        | {"kind": "neg_random", "a_time": 1, "b_time": 3},
-    ]
-    file = tmp_path / "pairs.jsonl"
-    file.write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
-    report = dupes_bench(world.workspace, file, others=0)
-    assert (report.pairs, report.changes, report.unread) == (2, 3, 0)
-    assert (report.exact_recall, report.recall_at_1, report.false_flags_random) == (1.0, 1.0, 0.0)
-    assert report.false_flags_hard is None
-    assert not list((world.built.path / ".git").glob("custody/custody.db"))
-
-
-@pytest.mark.parametrize(
-    ("line", "words"), [("{", "line 1 is no labelled pair"), ('{"a_sha": 1}', "line 1 is no labelled pair")]
-)
-def test_a_file_of_pairs_that_is_none_is_named(world: World, tmp_path: Path, line: str, words: str) -> None:
-    (tmp_path / "pairs.jsonl").write_text(line)
-    with pytest.raises(InputError, match=words):
-        dupes_bench(world.workspace, tmp_path / "pairs.jsonl")
 
 
 def test_without_an_index_or_a_change_it_is_said_what_to_do(world: World) -> None:

@@ -55,21 +55,6 @@ def test_a_bare_mirror_is_indexed_from_outside(built: Built, tmp_path: Path) -> 
     assert json.loads(done.out)["indexed"] == 2
 
 
-def test_bench_ends_with_one_json_object(built: Built, tmp_path: Path) -> None:
-    shas = [
-        built.git("rev-parse", f"refs/pull/{n}/{what}").decode().strip() for n in (1, 2) for what in ("head", "head^")
-    ]
-    keys = ("a_sha", "a_base", "b_sha", "b_base")
-    pair = dict(zip(keys, shas, strict=True)) | {"label": "SAME_CHANGE", "kind": "cherry_pick", "exact": True}
-    (tmp_path / "pairs.jsonl").write_text(json.dumps(pair | {"a_time": 1, "b_time": 2}) + "\n")
-    done = custody(built.path, "dupes", "bench", "--pairs", str(tmp_path / "pairs.jsonl"), "--others", "0")
-    assert done.status == 0
-    figures = json.loads(done.out.splitlines()[-1])
-    names = "exact_recall recall_at_1 recall_at_5 recall_at_20 recall_at_p95 false_flags_hard false_flags_random ece"
-    assert set(f"{names} candidates_median candidates_p95".split()) <= figures.keys()
-    assert figures["exact_recall"] == 1.0
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

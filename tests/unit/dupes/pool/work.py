@@ -7,7 +7,7 @@ from pathlib import Path
 from custody.core.errors import GitError, InputError, RulesError
 from custody.sketch.minhash import minhash_of
 from custody.sketch.shingles import shingles_of
-from custody.sketch.tokens import tokens_of
+from custody.sketch.tokens import mask_literals, tokens_of
 from custody.sketch.winnow import fingerprints_of
 
 
@@ -20,11 +20,10 @@ def where(number: int) -> tuple[int, int]:
     return number, os.getpid()
 
 
-def sketched(text: str) -> tuple[bytes | None, tuple[tuple[int, int], ...]]:
+def sketched(text: str) -> tuple[bytes | None, tuple[int, ...]]:
     """What duplicate search keeps of a text: its signature and its fingerprints."""
-    tokens = tokens_of(text, mask_numbers=True)
-    lines = ((token, line) for line, row in enumerate(text.splitlines(), start=1) for token in tokens_of(row))
-    return minhash_of(shingles_of(tokens, 5), 128), tuple(map(tuple, fingerprints_of(lines, 5, 4)))  # type: ignore[arg-type]
+    tokens = mask_literals(tokens_of(text))
+    return minhash_of(shingles_of(tokens, 5), 128), fingerprints_of(tokens_of(text), 5, 4)
 
 
 def no_threes(number: int) -> int:

@@ -15,9 +15,8 @@ from custody.graph.app.edge_runs import edge_key
 from custody.graph.app.learn import LearntGraph
 from custody.graph.app.views import DRAWN_MAX, THEMES, GraphViewRequest
 from custody.graph.edge_style import COLOURS
-from custody.graph.model import EdgeType
+from custody.graph.model import Edge, EdgeSource, EdgeType, Node, kind_of
 from custody.graph.queries.graph_tables import GraphTables
-from custody.graph.shelf import EdgeRow, NodeRow
 from custody.server.app.questions import NameNotFound
 from custody.server.page_data.graph import graph_picture, graph_runs
 from custody.server.page_data.graph_cache import learnt_at_hand
@@ -330,12 +329,12 @@ class TestReport:
 def keep(world: World, edges: Sequence[tuple[str, str, str, str, int]]) -> None:
     """Edges as a store keeps them that has learnt them."""
     rows = [
-        EdgeRow(start=start, end=end, edge_type=kind, edge_source=source, count=count, executions=count)
+        Edge(start, end, EdgeType(kind), EdgeSource(source), count=count, executions=count)
         for start, end, kind, source, count in edges
     ]
     nodes = sorted({name for row in rows for name in (row.start, row.end)})
     with world.workspace.writing() as store, store.writing():
-        GraphTables(store).put([NodeRow(name=name, count=1) for name in nodes], rows)
+        GraphTables(store).put([Node(name, kind_of(name), 1) for name in nodes], rows)
 
 
 def many(world: World, count: int) -> None:

@@ -1,12 +1,20 @@
-"""How well duplicates are found in a repository, over pairs that people or the history itself have labelled."""
+"""How well duplicates are found in a repository, over pairs that people or the history itself have labelled.
 
+    python -m bench dupes-pairs --pairs FILE --repo GITDIR [--others N] [--pointers] [--json]
+
+The changes of the pairs and others of the repository are indexed in the order of time, in a folder that is gone
+afterwards. For every pair the later change is searched for among all earlier ones. The last line is one JSON object.
+"""
+
+import argparse
 import gzip
 import statistics
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Literal, TextIO
 
 import msgspec
 
@@ -19,21 +27,12 @@ from custody.dupes.app.search import ChangeMatch, ChangeSearch, SearchResult
 from custody.dupes.app.select import REFS, changes_in, graph_of
 from custody.dupes.category import Category, DuplicateVerdict
 from custody.dupes.chance import Model, chance_of
-from custody.dupes.labelled_pairs import (
-    PairPrediction,
-    calibration_error,
-    exact_recall,
-    false_flags,
-    recall_at,
-    recall_at_precision,
-)
 from custody.dupes.queries.change_index import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.search import NAMED
 from custody.dupes.similarity import similarities
 from custody.dupes.verdict import verdict
 from custody.dupes.weights import SHIPPED
-from custody.dupes.wire.report import DupesBenchReport
 from custody.store import Store, StoreEnvironment, ViewWiring, open_sqlite
 from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
@@ -45,6 +44,29 @@ WORKERS = 2
 FLAGS = (DuplicateVerdict.DUPLICATE, DuplicateVerdict.COMPETING)
 DOCUMENT_FLAGS = (Category.SAME_CHANGE, Category.SAME_FEATURE, Category.COMPETING_IMPLEMENTATION)
 _LINE_BYTES_MAX = 1 << 20
+BINS = 10
+
+
+class PairFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """How well duplicates are found, over labelled pairs of a repository; a figure without any pairs is None."""
+
+    pairs: int
+    changes: int
+    unread: int
+    exact_recall: float | None
+    recall_at_1: float | None
+    recall_at_5: float | None
+    recall_at_20: float | None
+    recall_at_p95: float | None
+    false_flags_hard: float | None
+    false_flags_random: float | None
+    ece: float | None
+    candidates_median: float | None
+    candidates_p95: float | None
+    flags: list[str]
+    by_kind: dict[str, dict[str, float]]
+    profile: str
+    model_version: str
 
 
 class LabelledPair(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,6 +84,24 @@ class LabelledPair(msgspec.Struct, frozen=True, kw_only=True):
     pair_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PairPrediction:
+    """What was said of one labelled pair: at which place a search found it (from 0), and with which chance.
+
+    ``place`` is None where it was not found among those scored; ``exact`` says that it was found as the same diff;
+    ``by_document`` that the document's rules alone would flag it.
+    """
+
+    kind: str
+    is_duplicate: bool
+    is_exact: bool
+    place: int | None
+    exact: bool
+    flagged: bool
+    by_document: bool
+    chance: float
+
+
 PairKey = tuple[str, str]
 
 
@@ -74,7 +114,7 @@ class _BenchIndex:
     unread: int
 
 
-def dupes_bench(workspace: Workspace, pairs: Path, *, others: int = OTHERS, pointers: bool = False) -> DupesBenchReport:
+def dupes_bench(workspace: Workspace, pairs: Path, *, others: int = OTHERS, pointers: bool = False) -> PairFigures:
     """Index what the pairs name and other changes of the repository, in the order of time; ask about every pair.
 
     Without ``pointers``, commits that messages name as their origin are not used: labels are often made from them.
@@ -88,7 +128,7 @@ def dupes_bench(workspace: Workspace, pairs: Path, *, others: int = OTHERS, poin
             indexed = _index(workspace, store, asked, rules, pointers=pointers)
             workspace.progress.start("asking about pairs", len(labelled))
             asking = _PairQuery(store, indexed, rules, SHIPPED)
-            told = [prediction for pair in labelled for prediction in asking.about(pair, workspace.progress.step)]
+            told = [prediction for pair in labelled for prediction in asking.about(pair)]
     return _report(labelled, told, asking, indexed, rules)
 
 
@@ -158,7 +198,7 @@ def _index(
     numbers: dict[PairKey, int] = {}
     with store.writing():
         for key, change in sorted(made.items(), key=lambda item: (item[1].opened_ns, item[0])):
-            numbers[key] = index_one(store, change, rules)
+            numbers[key] = index_one(store, change)
             workspace.progress.step(1)
     return _BenchIndex(made, numbers, unread)
 
@@ -181,7 +221,7 @@ class _PairQuery:
         self.candidates: list[int] = []
         self.flags: list[str] = []
 
-    def about(self, pair: LabelledPair, step: object) -> Iterator[PairPrediction]:
+    def about(self, pair: LabelledPair) -> Iterator[PairPrediction]:
         """What is said of a pair; nothing of one that could not be read or is one change."""
         keys = [key for key in ((pair.a_base, pair.a_sha), (pair.b_base, pair.b_sha)) if key in self._indexed.numbers]
         if len(set(keys)) < 2:
@@ -226,9 +266,9 @@ def _report(
     asking: _PairQuery,
     indexed: _BenchIndex,
     rules: DedupeRules,
-) -> DupesBenchReport:
+) -> PairFigures:
     counts = sorted(asking.candidates)
-    return DupesBenchReport(
+    return PairFigures(
         pairs=len(pairs),
         changes=len(indexed.numbers),
         unread=indexed.unread,
@@ -259,3 +299,93 @@ def _of_kind(predictions: Iterable[PairPrediction], kind: str) -> dict[str, floa
         "flagged_by_document": sum(prediction.by_document for prediction in matching) / len(matching),
     }
     return {"pairs": float(len(matching))} | {name: value for name, value in measures.items() if value is not None}
+
+
+def recall_at(predictions: Sequence[PairPrediction], most: int) -> float | None:
+    """The share of duplicates that are among the first ``most``."""
+    return _share(
+        [
+            prediction.place is not None and prediction.place < most
+            for prediction in predictions
+            if prediction.is_duplicate
+        ]
+    )
+
+
+def exact_recall(told: Sequence[PairPrediction]) -> float | None:
+    """The share of exact duplicates that are found as such."""
+    return _share([prediction.exact for prediction in told if prediction.is_duplicate and prediction.is_exact])
+
+
+def recall_at_precision(predictions: Sequence[PairPrediction], kind: str, precision: float) -> float | None:
+    """The largest share of the inexact pairs of a kind that can be told with this precision against all others.
+
+    Every pair that is none counts against it; one that a search does not find is never told.
+    """
+    wanted = [prediction for prediction in predictions if prediction.kind == kind and not prediction.is_exact]
+    against = [prediction for prediction in predictions if not prediction.is_duplicate]
+    ranked = sorted(
+        (prediction for prediction in (*wanted, *against) if prediction.place is not None),
+        key=lambda prediction: -prediction.chance,
+    )
+    best = right = 0
+    for place, prediction in enumerate(ranked, 1):
+        right += prediction.is_duplicate
+        if right / place >= precision:
+            best = right
+    return best / len(wanted) if wanted else None
+
+
+def false_flags(told: Sequence[PairPrediction], kind: str) -> float | None:
+    """The share of pairs of a kind that are flagged and should not be."""
+    return _share(
+        [prediction.flagged for prediction in told if prediction.kind == kind and not prediction.is_duplicate]
+    )
+
+
+def calibration_error(predictions: Sequence[PairPrediction]) -> float | None:
+    """How far chances are from what happened, on average over equal stretches of chance."""
+    bins: list[list[PairPrediction]] = [[] for _ in range(BINS)]
+    for prediction in predictions:
+        bins[min(BINS - 1, int(prediction.chance * BINS))].append(prediction)
+    gaps = [
+        abs(sum(prediction.chance for prediction in members) - sum(prediction.is_duplicate for prediction in members))
+        for members in bins
+        if members
+    ]
+    return sum(gaps) / len(predictions) if predictions else None
+
+
+def _share(right: Sequence[bool]) -> float | None:
+    return sum(right) / len(right) if right else None
+
+
+def render_figures(figures: PairFigures) -> Iterator[str]:
+    """Yield the figures by kind of pair, as lines to read."""
+    yield f"{figures.pairs:,} pairs among {figures.changes:,} changes; {figures.unread} could not be read"
+    for kind, values in figures.by_kind.items():
+        yield f"  {kind:<16}" + "  ".join(f"{name} {value:g}" for name, value in values.items())
+    yield from (f"  flagged, labelled as not related: {flag}" for flag in figures.flags)
+
+
+def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: TextIO | None = None) -> int:
+    """Measure one repository."""
+    out, err = out or sys.stdout, err or sys.stderr
+    parser = argparse.ArgumentParser(prog="python -m bench dupes-pairs", description="Measure duplicate search.")
+    parser.add_argument(
+        "--pairs", metavar="FILE", type=Path, required=True, help="labelled pairs, one JSON object a line"
+    )
+    parser.add_argument("--repo", metavar="GITDIR", type=Path, default=Path(), help="the repository of the pairs")
+    parser.add_argument("--others", metavar="N", type=int, default=OTHERS, help="other changes to index")
+    parser.add_argument("--pointers", action="store_true", help="use commits that messages name as their origin, too")
+    parser.add_argument("--json", action="store_true", help="print the JSON object only")
+    args = parser.parse_args(argv)
+    try:
+        figures = dupes_bench(Workspace(args.repo), args.pairs, others=args.others, pointers=args.pointers)
+    except InputError as error:
+        err.write(f"error: {error.message}\n")
+        return 2
+    if not args.json:
+        out.write("".join(f"{line}\n" for line in render_figures(figures)))
+    out.write(msgspec.json.encode(figures).decode() + "\n")
+    return 0
