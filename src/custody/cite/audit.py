@@ -52,13 +52,8 @@ class Audit:
         return not self.findings
 
 
-def audit(data: bytes, rules: CiteRules) -> Audit:
-    """Look at every check; findings in the order of the text."""
-    return audit_of(AuditSubject.of(data), rules)
-
-
 def audit_of(subject: AuditSubject, rules: CiteRules, more: Iterable[CheckFinding] = ()) -> Audit:
-    """The same for a report that was read already, with what other checks found."""
+    """Run every check on a report; findings in the order of the text, with ``more`` that other checks found."""
     coverage = coverage_of(subject, rules)
     check_findings = [finding for check in CHECKS.values() for finding in check(subject, rules)]
     check_findings += [*_uncovered(subject, coverage, rules), *more]

@@ -102,12 +102,12 @@ def audit_draft(draft: ReportDraft, rules: CiteRules) -> Audit:
     return _at_home(audit_of(subject, rules, [*draft.own, *more]), len(draft.body), subject)
 
 
-def footnoted(draft: ReportDraft, formatter: FootnoteFormatter | None = None) -> FootnotedReport:
+def footnoted(draft: ReportDraft) -> FootnotedReport:
     """The text with ``[^n]`` and ``## Footnotes``, or with ``## References`` if it cites nothing.
 
     Only markers change. A text that hides its list is left with its markers, and the list follows it by ids.
     """
-    formatter = formatter or FootnoteFormatter()
+    formatter = FootnoteFormatter()
     by_id = {str(source.source_id): source for source in draft.sources}
     if not draft.sources:
         return FootnotedReport(draft.text, (), ())

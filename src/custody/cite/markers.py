@@ -47,11 +47,6 @@ class Scan(NamedTuple):
     aside: frozenset[int]
 
 
-def find_markers(layout: Layout, listing: SourceListing) -> tuple[Marker, ...]:
-    """Every marker outside the list, in the order of the text."""
-    return scan(layout, listing).markers
-
-
 def scan(layout: Layout, listing: SourceListing) -> Scan:
     """Every marker outside the list, and what is written like one."""
     names = LabelIndex(listing.entries)

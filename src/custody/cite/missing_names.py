@@ -125,7 +125,7 @@ def no_symbol(
     for mention in () if speaks_of_another_time(report) else names_named(subject):
         if _line(subject, mention.at) not in judged:
             continue
-        for path, name in _claimed(mention, holding):
+        for path, name in absent_names(mention, holding):
             yield CheckFinding(CitationCode.NOSYMBOL, mention.at, f"'{brief(name)}' does not stand in {path}")
 
 
@@ -185,12 +185,7 @@ def _places(mention: FileMention, folder: str, holding: RepositoryContent) -> It
     yield from (place for place in (here, root) if place is not None)
 
 
-def is_judged(mention: NameMention, holding: RepositoryContent) -> bool:
-    """Whether a name is said to be in a file that is there, and by which it can be told."""
-    return any(True for _ in _claimed(mention._replace(names=(*mention.names[:-1], f"{mention.names[-1]}_")), holding))
-
-
-def _claimed(mention: NameMention, holding: RepositoryContent) -> Iterator[tuple[str, str]]:
+def absent_names(mention: NameMention, holding: RepositoryContent) -> Iterator[tuple[str, str]]:
     """The file and the name that are missing from it: nothing where one of the files meant has it."""
     if mention.path is not None:
         files = [path for path in holding.like(mention.path) if path.endswith(f".{_extension(mention.path)}")]

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from custody.cite.model import SourceID, number_of
 from custody.cite.rules import CiteRules
 from custody.cite.source_texts import ContextCandidate
-from custody.cite.support import Support, support
+from custody.cite.support import support
 from custody.core.errors import InputError
 
 
@@ -73,7 +73,7 @@ def accesses(candidates: Sequence[ContextCandidate], decay: float) -> dict[Sourc
 
 def _standing(candidate: ContextCandidate, attention: Attention, access: float, rules: CiteRules) -> SourceRank:
     parts = {
-        "objective": _objective(candidate, attention.objectives, rules),
+        "objective": _objective(candidate, attention.objectives),
         "access": access,
         "use": candidate.uses / (1 + candidate.uses),
         "score": (candidate.source.credibility_score + candidate.source.relevance_score) / 2,
@@ -84,14 +84,11 @@ def _standing(candidate: ContextCandidate, attention: Attention, access: float, 
     )
 
 
-def _objective(candidate: ContextCandidate, objectives: Sequence[str], rules: CiteRules) -> float:
+def _objective(candidate: ContextCandidate, objectives: Sequence[str]) -> float:
     """The largest share of an objective's terms that stand together in the title or text."""
     said = f"{candidate.source.title}\n{candidate.text or ''}"
-    supports = (support(objective, said, rules) for objective in objectives)
-    return max(
-        (objective_support.score for objective_support in supports if isinstance(objective_support, Support)),
-        default=0.0,
-    )
+    supports = (support(objective, said) for objective in objectives)
+    return max((found.score for found in supports if found is not None), default=0.0)
 
 
 _WEIGHTS: Mapping[str, Callable[[CiteRules], float]] = MappingProxyType(

@@ -8,7 +8,7 @@ from custody.cite.codes import CitationCode
 from custody.cite.document import Label, ListEntry, Marker, SourceListing
 from custody.cite.entries import is_web
 from custody.cite.markdown_ranges import Layout, lay_out
-from custody.cite.markers import find_markers
+from custody.cite.markers import scan
 from custody.cite.names import LabelIndex
 from custody.cite.source_list import find_listing
 from custody.cite.urls import UrlParts, parts_of
@@ -47,7 +47,7 @@ class AuditSubject:
         """Read a report."""
         layout = lay_out(data)
         listing = find_listing(layout)
-        return cls(layout, listing, find_markers(layout, listing))
+        return cls(layout, listing, scan(layout, listing).markers)
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from custody.cite.app.registry_stores import RegistryStore
 from custody.cite.events import RegistryChange, Stamp
-from custody.cite.keys import url_key
 from custody.cite.links import LinkCheck, LinkMemory
 from custody.cite.model import (
     ArtifactType,
@@ -33,6 +32,7 @@ from custody.cite.registry import (
 from custody.cite.registry_view import check_of, identity_of, source_of, sources, usage_of
 from custody.cite.shelf import Shelf, ShelfEntry
 from custody.cite.source_texts import ContextCandidate, candidate, candidates
+from custody.cite.urls import url_key
 from custody.core.views import Reading
 from custody.workspace.clock import now_ns, token
 
