@@ -58,11 +58,8 @@ def audit_of(subject: AuditSubject, rules: CiteRules, more: Iterable[CheckFindin
     check_findings = [finding for check in CHECKS.values() for finding in check(subject, rules)]
     check_findings += [*_uncovered(subject, coverage, rules), *more]
     check_findings.sort(key=lambda check_finding: (check_finding.at, _ORDER[check_finding.code], check_finding.message))
-    findings = []
-    for check_finding in check_findings:
-        line, column = subject.layout.place(check_finding.at)
-        findings.append(Finding(check_finding.code, line, column, check_finding.message))
-    return Audit(tuple(findings), coverage, len(subject.markers), len(subject.listing.entries))
+    findings = tuple(map(subject.placed, check_findings))
+    return Audit(findings, coverage, len(subject.markers), len(subject.listing.entries))
 
 
 def _uncovered(subject: AuditSubject, coverage: Coverage, rules: CiteRules) -> Iterable[CheckFinding]:

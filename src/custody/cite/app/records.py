@@ -199,7 +199,7 @@ class ReportEvidence:
             return None if not key or key not in texts else "\n".join(texts[key])
 
         for found in unsupported(subject, text_of, rules):
-            if subject.layout.place(found.at).line in lines.reading:
+            if subject.line(found.at) in lines.reading:
                 yield found
 
     def _openings(self, sessions: frozenset[SessionId]) -> Iterator[PageReading]:

@@ -9,13 +9,18 @@ from custody.core.wire.report import Report
 TargetName = Literal["footnotes", "sources", "markers"]
 
 
-class CiteFinding(msgspec.Struct, frozen=True):
+class ReportFinding(msgspec.Struct, frozen=True):
     """One thing that is wrong with a report's citations, at its place; columns count characters."""
 
     code: str
     line: int
     column: int
     message: str
+
+
+class CiteFinding(ReportFinding, frozen=True):
+    """A finding with the file that it is in."""
+
     file: str
 
 
