@@ -174,7 +174,7 @@ def _select_sources(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
 def _list_held_hosts(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str, int]:
     held: dict[str, int] = {}
     for link in known:
-        target, until = target_of(link.url, PUBLIC_ONLY), held_until_ns(link.memory, run.rules)
+        target, until = target_of(link.url, PUBLIC_ONLY), held_until_ns(link.memory)
         if isinstance(target, RequestTarget) and until is not None:
             held[target.host] = max(until, held.get(target.host, 0))
     return held
