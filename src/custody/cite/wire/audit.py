@@ -10,7 +10,7 @@ TargetName = Literal["footnotes", "sources", "markers"]
 
 
 class ReportFinding(msgspec.Struct, frozen=True):
-    """One thing that is wrong with a report's citations, at its place; columns count characters."""
+    """One thing that the audit found, at its place in the text as its writer gave it."""
 
     code: str
     line: int
@@ -19,7 +19,7 @@ class ReportFinding(msgspec.Struct, frozen=True):
 
 
 class CiteFinding(ReportFinding, frozen=True):
-    """A finding with the file that it is in."""
+    """One thing that is wrong with a report's citations, at its place; columns count characters."""
 
     file: str
 
