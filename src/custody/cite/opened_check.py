@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
-from custody.cite.evidence import carries_evidence
+from custody.cite.evidence import HAN, carries_evidence
 from custody.cite.keys import normalize_text
 from custody.cite.prose import sentences, sentences_with_uses
 from custody.cite.readings import PageReading, Readings, best_reading, is_page
@@ -24,7 +24,6 @@ QUOTED_WORDS_MIN = 5
 QUOTED_SIGNS_MIN = 10
 """The same for Chinese and Japanese, in characters."""
 _QUOTATION = re.compile('“([^“”]+)”|"([^"]+)"|«([^«»]+)»|「([^「」]+)」|『([^『』]+)』')
-_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ def _quotations(subject: AuditSubject) -> Iterator[tuple[int, str, tuple[ListEnt
 
 
 def _is_long(words: str) -> bool:
-    return len(words.split()) >= QUOTED_WORDS_MIN or len(_HAN.findall(words)) >= QUOTED_SIGNS_MIN
+    return len(words.split()) >= QUOTED_WORDS_MIN or len(HAN.findall(words)) >= QUOTED_SIGNS_MIN
 
 
 def _describe_missing_quote(known: list[PageReading], quotation: str) -> str:
