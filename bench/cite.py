@@ -8,11 +8,12 @@ import pyromark
 
 from bench.bars import BenchError, at_most
 from bench.runner import Bench, Ground, Sides
-from custody.cite.audit import audit
+from custody.cite.audit import audit_of
 from custody.cite.convert import convert
 from custody.cite.markdown_ranges import OPTIONS
 from custody.cite.plan import ConversionTarget
 from custody.cite.rules import CiteRules
+from custody.cite.subject import AuditSubject
 
 SOURCES = 30
 SECTIONS = 12
@@ -51,12 +52,14 @@ def _sides(ground: Ground, paragraph: str, *, auditing: bool) -> Sides:
     text = data.decode()
     rules = CiteRules()
     if (
-        audit(data, rules).markers < CITATIONS_MIN
+        audit_of(AuditSubject.of(data), rules).markers < CITATIONS_MIN
         or convert(data, ConversionTarget.FOOTNOTES).text.count(b"[^") < CITATIONS_MIN
     ):
         raise BenchError("the report was not read as it was written")
     return Sides(
-        subject=(lambda: audit(data, rules)) if auditing else (lambda: convert(data, ConversionTarget.FOOTNOTES)),
+        subject=(lambda: audit_of(AuditSubject.of(data), rules))
+        if auditing
+        else (lambda: convert(data, ConversionTarget.FOOTNOTES)),
         baseline=lambda: list(pyromark.events_with_range(text, options=OPTIONS)),
     )
 

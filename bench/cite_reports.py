@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from custody.cite.audit import audit
+from custody.cite.audit import audit_of
 from custody.cite.codes import CitationCode
 from custody.cite.convert import convert
 from custody.cite.document import CiteError
 from custody.cite.plan import ConversionTarget
 from custody.cite.rules import CiteRules
+from custody.cite.subject import AuditSubject
 
 _ROW = re.compile(r"^(?P<mark>\[(?P<a>\d{1,3})\]|(?P<b>\d{1,3})\.) +(?P<text>.*https?://\S+.*)$", re.MULTILINE)
 _URL = re.compile(r"https?://[^\s)>\]]+")
@@ -213,7 +214,7 @@ def main() -> None:
 
 
 def _codes(text: str) -> Counter[CitationCode]:
-    return Counter(finding.code for finding in audit(text.encode(), CiteRules()).findings)
+    return Counter(finding.code for finding in audit_of(AuditSubject.of(text.encode()), CiteRules()).findings)
 
 
 def _conversions(texts: list[bytes]) -> None:

@@ -17,8 +17,8 @@ from typing import NamedTuple, TextIO
 
 from custody.cite.app.repository_content import holding_of
 from custody.cite.codes import CitationCode
-from custody.cite.mentions import files_named, names_named
-from custody.cite.missing_names import RepositoryContent, is_judged, no_file, no_package, no_symbol
+from custody.cite.mentions import NameMention, files_named, names_named
+from custody.cite.missing_names import RepositoryContent, absent_names, no_file, no_package, no_symbol
 from custody.cite.subject import AuditSubject, CheckFinding
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -123,6 +123,12 @@ def _right(data: bytes, holding: RepositoryContent) -> Iterator[tuple[CitationCo
         yield CitationCode.NOFILE, one.at, one.path.rpartition("/")[2].encode()
     for name in [one for one in names_named(subject) if is_judged(one, holding)][:FAULTS_EACH]:
         yield CitationCode.NOSYMBOL, name.at, name.names[0 if name.path is not None else -1].encode()
+
+
+def is_judged(mention: NameMention, holding: RepositoryContent) -> bool:
+    """Whether a name is said to be in a file that is there: a name that cannot stand in it is found to be absent."""
+    wrong = mention._replace(names=(*mention.names[:-1], f"{mention.names[-1]}_"))
+    return any(True for _ in absent_names(wrong, holding))
 
 
 def _is_caught(data: bytes, path: str, holding: RepositoryContent, fault: tuple[CitationCode, int, bytes]) -> bool:

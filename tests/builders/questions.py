@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from custody.cite.app.registry import SourceStatement, cite_add
+from custody.cite.app.registry import cite_add
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.server.app.ingest import keep
 from custody.server.app.intake import Intake
@@ -64,7 +64,7 @@ def told(workspace: Workspace, events: list[dict[str, Any]]) -> Workspace:
     arrivals = [arrival for event in events for arrival in intake.event(event)]  # type: ignore[union-attr]
     with workspace.writing() as store:
         keep(store, arrivals)
-    cite_add(workspace, SourceStatement(url="https://example.org/c", title=f"A third {MARK}"), who="ana")
+    cite_add(workspace, {"url": "https://example.org/c", "title": f"A third {MARK}"}, who="ana")
     return workspace
 
 

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from custody.cite.app.registry import SourceStatement, cite_add
+from custody.cite.app.registry import cite_add
 from custody.core.wire.report import encode_report
 from custody.core.wire.time import text_from
 from custody.dupes.app.index import IndexRequest, dupes_index
@@ -91,9 +91,7 @@ class Court:
 
     def registered(self) -> None:
         """A source gets an id."""
-        cite_add(
-            self.workspace, SourceStatement(url=f"https://example.org/{self.happened}", title=f"Source {self.happened}")
-        )
+        cite_add(self.workspace, {"url": f"https://example.org/{self.happened}", "title": f"Source {self.happened}"})
 
     def indexed(self) -> None:
         """A change that is the same as ours is proposed, and indexed."""

@@ -11,9 +11,9 @@ import pytest
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import LinkAnswer, LinkCheck
 from custody.cite.model import ResearchSource, SourceError, SourceUsage, UnknownSource
+from custody.cite.readings import best_reading
 from custody.cite.registry_view import (
     aliases_of,
-    best_reading,
     excerpts_of,
     merges_of,
     readings_of,
@@ -237,12 +237,15 @@ def test_usage_is_kept_by_kind_and_once(open_registry: Opener) -> None:
 def test_the_reading_that_shows_most_counts(open_registry: Opener) -> None:
     registry = open_registry()
     registry.register(a_source(1))
-    assert registry.keeper.look(lambda shelf: best_reading(readings_of(shelf, "S1"))) is Reading.NEVER
+    assert (
+        registry.keeper.look(lambda shelf: best_reading(event.reading for event in readings_of(shelf, "S1")))
+        is Reading.NEVER
+    )
     for reading in (Reading.LISTED, Reading.EXCERPT, Reading.ATTEMPTED, Reading.EXCERPT):
         registry.read("S1", reading, session="s1")
     told = open_registry().keeper.look(lambda shelf: readings_of(shelf, "S1"))
     assert [one.reading for one in told] == [Reading.LISTED, Reading.EXCERPT, Reading.ATTEMPTED]
-    assert best_reading(told) is Reading.EXCERPT
+    assert best_reading(event.reading for event in told) is Reading.EXCERPT
 
 
 def test_excerpts_are_kept_once_with_their_place(open_registry: Opener) -> None:

@@ -52,22 +52,14 @@ class Audit:
         return not self.findings
 
 
-def audit(data: bytes, rules: CiteRules) -> Audit:
-    """Look at every check; findings in the order of the text."""
-    return audit_of(AuditSubject.of(data), rules)
-
-
 def audit_of(subject: AuditSubject, rules: CiteRules, more: Iterable[CheckFinding] = ()) -> Audit:
-    """The same for a report that was read already, with what other checks found."""
+    """Run every check on a report; findings in the order of the text, with ``more`` that other checks found."""
     coverage = coverage_of(subject, rules)
     check_findings = [finding for check in CHECKS.values() for finding in check(subject, rules)]
     check_findings += [*_uncovered(subject, coverage, rules), *more]
     check_findings.sort(key=lambda check_finding: (check_finding.at, _ORDER[check_finding.code], check_finding.message))
-    findings = []
-    for check_finding in check_findings:
-        line, column = subject.layout.place(check_finding.at)
-        findings.append(Finding(check_finding.code, line, column, check_finding.message))
-    return Audit(tuple(findings), coverage, len(subject.markers), len(subject.listing.entries))
+    findings = tuple(map(subject.placed, check_findings))
+    return Audit(findings, coverage, len(subject.markers), len(subject.listing.entries))
 
 
 def _uncovered(subject: AuditSubject, coverage: Coverage, rules: CiteRules) -> Iterable[CheckFinding]:

@@ -3,14 +3,17 @@
 Moments are given in, as seconds of any clock that never goes back.
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from custody.cite.rules import CiteRules
 from custody.core.rules import check_range
 
-_RULES = CiteRules()
+FAILURES_MAX = 3
+"""After so many failures in a row a host is not asked: one may be chance, three hardly are."""
+COOL_DOWN_SECONDS = 60.0
+"""After this time such a host is tried once more: long enough to restart a server, short enough for one run."""
 
 
 class BreakerState(Enum):
@@ -42,8 +45,8 @@ class CircuitBreaker:
     (False, None, False, None)
     """
 
-    failures_max: int = _RULES.link_failures_max
-    cool_down_seconds: float = _RULES.link_cool_down_seconds
+    failures_max: int = FAILURES_MAX
+    cool_down_seconds: float = COOL_DOWN_SECONDS
     _state: BreakerState = field(default=BreakerState.CLOSED, init=False)
     _failures: int = field(default=0, init=False)
     _opened_at: float = field(default=0.0, init=False)
@@ -101,15 +104,7 @@ BreakerOf = Callable[[str], CircuitBreaker]
 """The breaker that guards a host."""
 
 
-def breaker_per_host(rules: CiteRules) -> BreakerOf:
+def breaker_per_host() -> BreakerOf:
     """One breaker for each host, made when it is first asked for."""
-    breakers: dict[str, CircuitBreaker] = {}
-
-    def breaker_of(host: str) -> CircuitBreaker:
-        if host not in breakers:
-            breakers[host] = CircuitBreaker(
-                failures_max=rules.link_failures_max, cool_down_seconds=rules.link_cool_down_seconds
-            )
-        return breakers[host]
-
-    return breaker_of
+    breakers: defaultdict[str, CircuitBreaker] = defaultdict(CircuitBreaker)
+    return breakers.__getitem__

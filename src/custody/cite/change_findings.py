@@ -10,7 +10,7 @@ from custody.cite.audit import audit_of
 from custody.cite.codes import CitationCode, Finding
 from custody.cite.document import LabelKind
 from custody.cite.rules import CiteRules
-from custody.cite.subject import AuditSubject
+from custody.cite.subject import AuditSubject, CheckFinding
 
 OF_THE_WHOLE = frozenset((CitationCode.NONE, CitationCode.COVERAGE))
 """These are of a report as a whole: who changes one has to leave it well cited."""
@@ -39,12 +39,13 @@ def unregistered(message: bytes, last: int) -> tuple[Finding, ...]:
     subject = AuditSubject.of(message)
     if subject.listing.entries or not last:
         return ()
-    findings = []
-    for use in subject.uses:
-        if use.label.kind is LabelKind.ID and not 1 <= (use.label.number or 0) <= last:
-            line, column = subject.layout.place(use.marker.start)
-            findings.append(Finding(CitationCode.UNKNOWN, line, column, f"[{use.label}] is no source of the registry"))
-    return tuple(findings)
+    return tuple(
+        subject.placed(
+            CheckFinding(CitationCode.UNKNOWN, use.marker.start, f"[{use.label}] is no source of the registry")
+        )
+        for use in subject.uses
+        if use.label.kind is LabelKind.ID and not 1 <= (use.label.number or 0) <= last
+    )
 
 
 def _findings(data: bytes, rules: CiteRules, *, is_report: bool) -> tuple[Finding, ...]:

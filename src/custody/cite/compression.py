@@ -30,6 +30,8 @@ from custody.core.errors import InputError
 INDENT = "    "
 NO_TEXT = "(no passage of it was kept)"
 CUT = "…"
+KEY_SENTENCE_CHARACTERS_MAX = 300
+"""A longer key sentence is cut: level 1 shows what a text is about, not all that one sentence says."""
 _LEVELS = range(4)
 _JOINERS = "\u200c\u200d"
 """Without them words of some scripts read differently; other signs that nobody sees are not passed on."""
@@ -143,7 +145,7 @@ def key_sentences(text: str, rules: CiteRules) -> list[str]:
         for sentence_terms in terms
     ]
     best = sorted(range(len(sentences)), key=lambda at: (-weights[at], at))[: rules.brief_sentences]
-    return [_cut(sentences[at], rules.brief_sentence_signs) for at in sorted(best)]
+    return [_cut(sentences[at], KEY_SENTENCE_CHARACTERS_MAX) for at in sorted(best)]
 
 
 def _full(source: ResearchSource, text: str | None, _rules: CiteRules) -> Iterator[str]:

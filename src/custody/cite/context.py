@@ -97,7 +97,7 @@ class _Builder:
         }
         if len(self._by_id) != len(candidates):
             raise InputError("two sources have the same id", hint="a context is made from one registry")
-        self._standings = standings(list(self._by_id.values()), asked.attention, asked.rules)
+        self._standings = standings(list(self._by_id.values()), asked.attention)
         self._order = [standing.source_id for standing in self._standings]
         self._made: dict[tuple[SourceID, Level], tuple[str, int]] = {}
         self._levels: dict[SourceID, Level] = {}

@@ -27,11 +27,10 @@ _APART = re.compile(r"(?<=[0-9])\]\[(?!\^)")
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """The new text, what was replaced to get it, and the markers that were left because their source is not listed."""
+    """The new text, and what was replaced to get it."""
 
     text: bytes
     changes: tuple[ByteChange, ...]
-    left: tuple[Marker, ...]
 
 
 def convert(data: bytes, to: ConversionTarget) -> Conversion:
@@ -41,11 +40,11 @@ def convert(data: bytes, to: ConversionTarget) -> Conversion:
     _refuse(layout, listing)
     found = scan(layout, listing)
     if not listing.entries:
-        return Conversion(data, (), found.markers)
+        return Conversion(data, ())
     plan = Plan(listing, found, to)
     changes = [*_marker_changes(layout, found.markers, plan), *list_changes(layout, listing, plan)]
     changes = sorted(change for change in changes if data[change.start : change.end] != change.new)
-    return Conversion(_spliced(data, changes), tuple(changes), plan.left)
+    return Conversion(_spliced(data, changes), tuple(changes))
 
 
 def _refuse(layout: Layout, listing: SourceListing) -> None:

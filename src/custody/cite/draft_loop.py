@@ -17,6 +17,9 @@ from custody.core.errors import WorldError
 ECHO_CHARACTERS_MAX = 100_000
 """A longer answer is not shown to its writer again."""
 
+ANSWER_BYTES_MAX = 2 * 1024 * 1024
+"""A longer answer is not audited: people do not read reports of this size."""
+
 
 class NoReport(WorldError):
     """A writer gave nothing that could be looked at; ``attempts`` are what became of each answer."""
@@ -103,6 +106,6 @@ def _audit_answer(answer: object, sources: Sequence[ResearchSource], rules: Cite
     if not answer.strip():
         return Attempt(problem="the answer is empty")
     data = answer.encode("utf-8", "surrogatepass")
-    if len(data) > rules.answer_bytes_max:
-        return Attempt(problem=f"the answer has {len(data):,} bytes, more than {rules.answer_bytes_max:,}")
+    if len(data) > ANSWER_BYTES_MAX:
+        return Attempt(problem=f"the answer has {len(data):,} bytes, more than {ANSWER_BYTES_MAX:,}")
     return Attempt(text=answer, audit=audit_draft(ReportDraft.of(data, sources), rules))

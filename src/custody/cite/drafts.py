@@ -14,6 +14,7 @@ from custody.cite.codes import CitationCode
 from custody.cite.convert import convert
 from custody.cite.document import Label, LabelKind, ListEntry, MarkerForm, SourceListing
 from custody.cite.footnotes import FootnoteFormatter
+from custody.cite.list_rewrite import gap_after, line_end_of
 from custody.cite.markdown_ranges import Layout, lay_out
 from custody.cite.markdown_text import plain
 from custody.cite.model import ResearchSource, SourceID, number_of
@@ -74,7 +75,7 @@ class ReportDraft:
         for start, end in sorted(self.taken):
             made += [self.body[at:start], _NOT_LINE_END.sub(b"", self.body[max(at, start) : end])]
             at = max(at, end)
-        return b"".join([*made, self.body[at:]]).rstrip() + _line_end(self.body)
+        return b"".join([*made, self.body[at:]]).rstrip() + line_end_of(self.body)
 
     @property
     def whole(self) -> bytes:
@@ -102,12 +103,12 @@ def audit_draft(draft: ReportDraft, rules: CiteRules) -> Audit:
     return _at_home(audit_of(subject, rules, [*draft.own, *more]), len(draft.body), subject)
 
 
-def footnoted(draft: ReportDraft, formatter: FootnoteFormatter | None = None) -> FootnotedReport:
+def footnoted(draft: ReportDraft) -> FootnotedReport:
     """The text with ``[^n]`` and ``## Footnotes``, or with ``## References`` if it cites nothing.
 
     Only markers change. A text that hides its list is left with its markers, and the list follows it by ids.
     """
-    formatter = formatter or FootnoteFormatter()
+    formatter = FootnoteFormatter()
     by_id = {str(source.source_id): source for source in draft.sources}
     if not draft.sources:
         return FootnotedReport(draft.text, (), ())
@@ -115,7 +116,7 @@ def footnoted(draft: ReportDraft, formatter: FootnoteFormatter | None = None) ->
     if not _shows_its_list(find_listing(lay_out(whole)), draft.sources):
         rows = [f"- [{name}] {formatter.format_source(clean_source(source))}" for name, source in by_id.items()]
         return FootnotedReport(_with_list(draft.text, rows), draft.sources, tuple(map(formatter.format_inline, by_id)))
-    end = _line_end(whole)
+    end = line_end_of(whole)
     lines = convert(whole, ConversionTarget.FOOTNOTES).text.removesuffix(end).split(end)
     stand_ins = [_STAND_IN.fullmatch(line.decode()) for line in lines[-len(by_id) :]]
     order, markers, written = [], [], []
@@ -207,14 +208,9 @@ def _blanked(data: bytes, stretches: Sequence[tuple[int, int]]) -> bytes:
 
 
 def _with_list(body: bytes, rows: Sequence[str]) -> bytes:
-    end = _line_end(body)
-    gap = b"" if not body.strip() or body.endswith(end * 2) else end if body.endswith(end) else end * 2
+    end = line_end_of(body)
     lines = ["## Sources", "", *rows] if rows else []
-    return body + gap + b"".join(line.encode("utf-8", "surrogatepass") + end for line in lines)
-
-
-def _line_end(data: bytes) -> bytes:
-    return b"\r\n" if 0 < data.count(b"\r\n") == data.count(b"\n") else b"\n"
+    return body + gap_after(body, end) + b"".join(line.encode("utf-8", "surrogatepass") + end for line in lines)
 
 
 def _shows_its_list(listing: SourceListing, sources: Sequence[ResearchSource]) -> bool:

@@ -24,7 +24,8 @@ _ADDRESS = re.compile(r"(?:https?|ftp)://[^\s<\"|「」『』“”（）【】�
 _BARE = re.compile(
     r"www\.[^\s<\"|（），。；、]+|\b(?:javascript|vbscript|data|file|blob|about):[^\s<>\"]+", re.IGNORECASE
 )
-_UNSAFE = re.compile(r"\s*(?:javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
+NO_PAGE = re.compile(r"\s*(javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
+"""How an address begins that leads to no page, and may run a program."""
 _TRAILING = ".,;:!?'*_>"
 _EDGES = " \t\r\n-–—:：|,，;；·•"
 _ANNOUNCED = re.compile(
@@ -137,7 +138,7 @@ def _title(layout: Layout, links: list[MarkdownLink], own: _EntryAddress | None,
     swaps += [
         (link.start, link.end, f"{_shown(layout, link)} {link.url}")
         for link in links
-        if _UNSAFE.match(link.url) and (own is None or not own.start <= link.start < own.end)
+        if NO_PAGE.match(link.url) and (own is None or not own.start <= link.start < own.end)
     ]
     made, at = "", start
     for first, last, shown in sorted(swaps):

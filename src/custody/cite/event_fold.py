@@ -18,11 +18,12 @@ from custody.cite.events import (
     SourceRegistration,
     SourceUseEvent,
 )
-from custody.cite.keys import SourceKeys, content_key, loose_key, normalize_text
+from custody.cite.keys import SourceKeys, content_key, normalize_text
 from custody.cite.links import update_link_memory
 from custody.cite.model import ResearchSource, id_of
 from custody.cite.shelf import Merge, Shelf, ShelfEntry, ShelfMember
 from custody.cite.source_merge import richer, shown_alike, together
+from custody.cite.urls import loose_key
 
 MEMBERS_MAX = 32
 """Of one source so many addresses are told apart; what comes under more is kept with the first."""

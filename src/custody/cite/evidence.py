@@ -29,7 +29,8 @@ _CHINESE = re.compile(
     "|公司|集团|大学|学院|研究[院所]|研究中心|委员会|协会|学会|银行|法院|政府|国务院|部委|统计局|联盟|基金会|实验室"
     "|比|超过|[高低大小多少]于|优于|不及|增[长加]|下降|提[高升]|降低|上升|减少|扩大|缩小|最[大小高低多少快慢好早]|更[大小高低多少快慢好]|倍|领先|居首|首次|排名"
 )
-_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+"""One character of Chinese or Japanese."""
 
 
 def carries_evidence(sentence: str, rules: CiteRules) -> bool:
@@ -52,4 +53,4 @@ def is_long_enough(text: str, rules: CiteRules) -> bool:
     """Whether a sentence has enough words, or characters where words are not set apart."""
     if text.count(" ") >= rules.sentence_words_min - 1 and len(text.split()) >= rules.sentence_words_min:
         return True
-    return not text.isascii() and len(_HAN.findall(text)) >= rules.sentence_signs_min
+    return not text.isascii() and len(HAN.findall(text)) >= rules.sentence_signs_min

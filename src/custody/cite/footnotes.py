@@ -1,36 +1,9 @@
 """The document's formatter: a marker in the text, a footnote line below it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol
 
 from custody.cite.markdown_text import address, escape_markdown
-from custody.cite.model import FootnoteNumber, SourceID
-
-
-class Citable(Protocol):
-    """What a footnote can be made of."""
-
-    @property
-    def title(self) -> str:
-        """What it is called; may be empty if it has an address."""
-
-    @property
-    def url(self) -> str | None:
-        """Where it is."""
-
-    @property
-    def publisher(self) -> str | None:
-        """Who published it."""
-
-    @property
-    def date(self) -> datetime | None:
-        """When it was published."""
-
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """What else is known; ``publisher`` and ``year`` in it come before the fields."""
+from custody.cite.model import FootnoteNumber, ResearchSource, SourceID
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +18,11 @@ class FootnoteFormatter:
         """
         return f"[{source_id}]"
 
-    def format_footnote(self, number: FootnoteNumber, source: Citable) -> str:
+    def format_footnote(self, number: FootnoteNumber, source: ResearchSource) -> str:
         """The line of a footnote: title — publisher (year) <url>."""
         return f"[^{number}]: {self.format_source(source)}"
 
-    def format_source(self, source: Citable) -> str:
+    def format_source(self, source: ResearchSource) -> str:
         """What stands after the number, in every kind of list."""
         publisher = source.metadata.get("publisher") or source.publisher
         year = source.metadata.get("year") or (source.date.year if source.date else None)

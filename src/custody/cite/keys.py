@@ -11,27 +11,10 @@ from dataclasses import dataclass
 
 from custody.cite.identifiers import WorkId
 from custody.cite.model import ResearchSource, SourceError
-from custody.cite.urls import loose_key, url_key
-from custody.cite.works import PAGE, arxiv_version, work_key, works_in
+from custody.cite.urls import url_key
+from custody.cite.works import PAGE, work_key, works_in
 from custody.sketch.bottom_k import BottomSketch, bottom_of, containment
 from custody.sketch.winnow import fingerprints_of
-
-__all__ = [
-    "ContentKey",
-    "SourceKeys",
-    "WorkId",
-    "arxiv_version",
-    "canonical_key",
-    "content_key",
-    "keys_of",
-    "loose_key",
-    "nearness",
-    "normalize_text",
-    "split_compared_words",
-    "text_key",
-    "url_key",
-    "work_key",
-]
 
 RUN_WORDS = 5
 """A fingerprint is over so many words in a row."""
@@ -70,7 +53,11 @@ class ContentKey:
 
 
 def keys_of(source: ResearchSource) -> SourceKeys:
-    """The keys of a source, or a ``SourceError`` for a URL that names no page and no work."""
+    """The keys of a source, or a ``SourceError`` for a URL that names no page and no work.
+
+    >>> keys_of(ResearchSource(title="A", url="http://example.org/a#b")).canonical
+    'url:https://example.org/a'
+    """
     page = None if source.url is None else url_key(source.url)
     work = _work_of(source)
     if source.url is not None and page is None and work is None:
@@ -82,15 +69,6 @@ def keys_of(source: ResearchSource) -> SourceKeys:
             "url", f"{known} and names no page: '{source.url[:80]}'", hint="write it in full, with https:// in front"
         )
     return SourceKeys(f"url:{page}" if page is not None else text_key(source, work), page, work)
-
-
-def canonical_key(source: ResearchSource) -> str:
-    """The key under which a registry knows a source: ``url:…`` or ``text:…``.
-
-    >>> canonical_key(ResearchSource(title="A", url="http://example.org/a#b"))
-    'url:https://example.org/a'
-    """
-    return keys_of(source).canonical
 
 
 def text_key(source: ResearchSource, work: WorkId | None = None) -> str:

@@ -4,7 +4,6 @@ Patterns are of bytes, because markers are found and replaced in bytes.
 """
 
 import re
-from functools import lru_cache
 from typing import NamedTuple
 
 from custody.cite.document import Label, LabelKind
@@ -55,13 +54,11 @@ def number_text(raw: bytes) -> str:
     return str(int(raw.decode().translate(_WIDE)))
 
 
-@lru_cache(maxsize=1024)
 def note_label(name: str) -> Label:
     """A footnote's label; capitals make no difference."""
     return Label(LabelKind.NOTE, name.casefold())
 
 
-@lru_cache(maxsize=1024)
 def read_group(raw: bytes) -> LabelGroup | None:
     """The labels that a group names, each once; None if it holds a range too wide to be one.
 

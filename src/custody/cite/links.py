@@ -14,6 +14,8 @@ from custody.cite.urls import parts_of, url_key
 SECOND_NS = 1_000_000_000
 HOUR_NS = 3600 * SECOND_NS
 DAY_NS = 24 * HOUR_NS
+HOLD_HOURS_MAX = 24
+"""A server that asks to be left alone for longer is asked again after a day, when a failure counts anew."""
 FAILURES_KEPT_MAX = 64
 """Of more failures in a row those are forgotten that stand closest to another: the first and the latest never."""
 
@@ -121,12 +123,12 @@ def verdict_of(memory: LinkMemory, rules: CiteRules) -> LinkVerdict:
             return LinkVerdict.GONE if is_gone else LinkVerdict.UNREACHABLE
 
 
-def held_until_ns(memory: LinkMemory | None, rules: CiteRules) -> int | None:
+def held_until_ns(memory: LinkMemory | None) -> int | None:
     """Until when the server asked not to be asked again, with our own bound on it; None when it did not."""
     if memory is None or memory.last.retry_seconds is None:
         return None
-    hold_ns = min(memory.last.retry_seconds * SECOND_NS, rules.link_hold_hours_max * HOUR_NS)
-    return memory.at_ns + int(hold_ns)
+    hold_ns = min(memory.last.retry_seconds * SECOND_NS, HOLD_HOURS_MAX * HOUR_NS)
+    return memory.at_ns + hold_ns
 
 
 def is_stale(memory: LinkMemory | None, now_ns: int, rules: CiteRules) -> bool:

@@ -39,7 +39,7 @@ class ByteChange(NamedTuple):
 def list_changes(layout: Layout, listing: SourceListing, plan: Plan) -> Iterator[ByteChange]:
     """One new list in the last section that lists sources, or at the end; the old entries taken out."""
     data = layout.data
-    line_end = b"\r\n" if 0 < data.count(b"\r\n") == data.count(b"\n") else b"\n"
+    line_end = line_end_of(data)
     level = max(LEVEL, listing.sections[-1].level) if listing.sections else LEVEL
     heading = f"{'#' * level} {_HEADINGS[plan.to] if plan.cited else UNCITED_HEADING}"
     entries = _encoded("\n".join(_line(layout, plan, entry) for entry in plan.listed), line_end)
@@ -143,12 +143,20 @@ def _appended(data: bytes, cuts: Sequence[tuple[int, int]], block: bytes, line_e
     before = data
     if cuts and _past_line_ends(data, cuts[-1][1]) == len(data):
         before = data[: cuts[-1][0]]
-    if not before.strip() or before.endswith(line_end * 2):
-        gap = b""
-    else:
-        gap = line_end if before.endswith(line_end) else line_end * 2
     last = line_end if data.endswith((b"\n", b"\r")) else b""
-    return ByteChange(len(data), len(data), gap + block + last)
+    return ByteChange(len(data), len(data), gap_after(before, line_end) + block + last)
+
+
+def line_end_of(data: bytes) -> bytes:
+    """How the lines of a text end: by CR and LF if all of them do."""
+    return b"\r\n" if 0 < data.count(b"\r\n") == data.count(b"\n") else b"\n"
+
+
+def gap_after(text: bytes, line_end: bytes) -> bytes:
+    """What is missing to a blank line after a text; nothing if there is no text."""
+    if not text.strip() or text.endswith(line_end * 2):
+        return b""
+    return line_end if text.endswith(line_end) else line_end * 2
 
 
 def _space_after(data: bytes, at: int, line_end: bytes) -> bytes:

@@ -67,9 +67,13 @@ def plain(markdown: str) -> str:
     return " ".join("".join(shown_text).split())
 
 
+def whole_characters(text: str) -> str:
+    """The text with a question mark for each half of a character, which UTF-8 and JSON cannot hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _events(markdown: str) -> Iterator[dict[str, str]]:
-    safe = markdown.encode("utf-8", "replace").decode("utf-8")
-    for event in pyromark.events(safe):
+    for event in pyromark.events(whole_characters(markdown)):
         if isinstance(event, dict) and ("Text" in event or "Code" in event):
             yield cast(dict[str, str], event)
 

@@ -47,11 +47,6 @@ class Scan(NamedTuple):
     aside: frozenset[int]
 
 
-def find_markers(layout: Layout, listing: SourceListing) -> tuple[Marker, ...]:
-    """Every marker outside the list, in the order of the text."""
-    return scan(layout, listing).markers
-
-
 def scan(layout: Layout, listing: SourceListing) -> Scan:
     """Every marker outside the list, and what is written like one."""
     names = LabelIndex(listing.entries)
@@ -87,21 +82,12 @@ def _written(layout: Layout) -> list[Marker]:
     return found
 
 
-class _MarkerText(NamedTuple):
-    """What is written in a marker, wherever it stands."""
-
-    labels: tuple[Label, ...]
-    form: MarkerForm
-    backwards: bool = False
-    several: bool = False
-
-
 def _unguarded(
-    layout: Layout, pattern: re.Pattern[bytes], read: Callable[[re.Match[bytes], bool], _MarkerText | None]
+    layout: Layout, pattern: re.Pattern[bytes], read: Callable[[re.Match[bytes], bool], Marker | None]
 ) -> Iterator[Marker]:
-    """The matches outside guarded bytes; the same bytes are read once."""
+    """The matches outside guarded bytes; the same bytes are read once, whatever their place."""
     data, guarded = layout.data, layout.guarded
-    known: dict[tuple[bytes, bool], _MarkerText | None] = {}
+    known: dict[tuple[bytes, bool], Marker | None] = {}
     at, count = 0, len(guarded)
     for match in pattern.finditer(data):
         start, end = match.span()
@@ -112,14 +98,12 @@ def _unguarded(
         key = (match[0], start > 0 and data[start - 1] == _BACKSLASH)
         if key not in known:
             known[key] = read(match, key[1])
-        text = known[key]
-        if text is not None:
-            yield Marker(
-                text.labels, text.form, start - (text.form is MarkerForm.ESCAPED), end, text.backwards, text.several
-            )
+        marker = known[key]
+        if marker is not None:
+            yield marker._replace(start=start - (marker.form is MarkerForm.ESCAPED), end=end)
 
 
-def _in_brackets(match: re.Match[bytes], escaped: bool) -> _MarkerText | None:
+def _in_brackets(match: re.Match[bytes], escaped: bool) -> Marker | None:
     which = match.lastgroup
     if which == "bracket":
         return None if escaped else _of(match, "bracket", MarkerForm.BRACKET)
@@ -128,17 +112,17 @@ def _in_brackets(match: re.Match[bytes], escaped: bool) -> _MarkerText | None:
     if escaped:
         return None
     if which == "note":
-        return _MarkerText((note_label(match["note"].decode("utf-8", "replace")),), MarkerForm.NOTE)
+        return Marker((note_label(match["note"].decode("utf-8", "replace")),), MarkerForm.NOTE, *match.span())
     return _of(match, "word", MarkerForm.WORD)
 
 
-def _in_signs(form: MarkerForm, match: re.Match[bytes], escaped: bool) -> _MarkerText | None:
+def _in_signs(form: MarkerForm, match: re.Match[bytes], escaped: bool) -> Marker | None:
     return None if escaped else _of(match, "group", form)
 
 
-def _of(match: re.Match[bytes], name: str, form: MarkerForm) -> _MarkerText | None:
+def _of(match: re.Match[bytes], name: str, form: MarkerForm) -> Marker | None:
     group = read_group(match[name])
-    return None if group is None else _MarkerText(group.labels, form, group.backwards, group.several)
+    return None if group is None else Marker(group.labels, form, *match.span(), group.backwards, group.several)
 
 
 def _counting(candidates: list[Marker], names: LabelIndex) -> bool:

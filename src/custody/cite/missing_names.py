@@ -96,7 +96,7 @@ def no_file(subject: AuditSubject, judged: LineTimes, holding: RepositoryContent
     for mention in () if speaks_of_another_time(report) else files_named(subject):
         places = list(_places(mention, folder, holding))
         there += not places and bool(holding.like(_end(mention.path)))
-        if places and _line(subject, mention.at) in judged:
+        if places and subject.line(mention.at) in judged:
             asked.append((mention, places))
     ever = set(holding.ever({place for _, places in asked for place in places})) if asked else set()
     missing = [mention for mention, places in asked if not ever.intersection(places)]
@@ -123,16 +123,16 @@ def no_symbol(
 ) -> Iterator[CheckFinding]:
     """Names that a report says are in a module or a file, and that do not stand there."""
     for mention in () if speaks_of_another_time(report) else names_named(subject):
-        if _line(subject, mention.at) not in judged:
+        if subject.line(mention.at) not in judged:
             continue
-        for path, name in _claimed(mention, holding):
+        for path, name in absent_names(mention, holding):
             yield CheckFinding(CitationCode.NOSYMBOL, mention.at, f"'{brief(name)}' does not stand in {path}")
 
 
 def no_issue(subject: AuditSubject, judged: LineTimes, tracker: Tracker) -> Iterator[CheckFinding]:
     """Issues that were asked for in vain, or whose number was given to none when the line was written."""
     for mention in issues_named(subject):
-        line = _line(subject, mention.at)
+        line = subject.line(mention.at)
         if line not in judged:
             continue
         moment = judged[line]
@@ -159,7 +159,7 @@ def no_package(subject: AuditSubject, judged: LineTimes, holding: RepositoryCont
     for mention in packages_named(subject):
         name = _package(mention.name)
         known = any(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in said)
-        if _line(subject, mention.at) in judged and not known and name not in own:
+        if subject.line(mention.at) in judged and not known and name not in own:
             yield CheckFinding(
                 CitationCode.NOPACKAGE, mention.at, f"no manifest or lock file names '{brief(mention.name)}'"
             )
@@ -185,12 +185,7 @@ def _places(mention: FileMention, folder: str, holding: RepositoryContent) -> It
     yield from (place for place in (here, root) if place is not None)
 
 
-def is_judged(mention: NameMention, holding: RepositoryContent) -> bool:
-    """Whether a name is said to be in a file that is there, and by which it can be told."""
-    return any(True for _ in _claimed(mention._replace(names=(*mention.names[:-1], f"{mention.names[-1]}_")), holding))
-
-
-def _claimed(mention: NameMention, holding: RepositoryContent) -> Iterator[tuple[str, str]]:
+def absent_names(mention: NameMention, holding: RepositoryContent) -> Iterator[tuple[str, str]]:
     """The file and the name that are missing from it: nothing where one of the files meant has it."""
     if mention.path is not None:
         files = [path for path in holding.like(mention.path) if path.endswith(f".{_extension(mention.path)}")]
@@ -273,7 +268,3 @@ def _stem(path: str) -> str:
 def _package(name: str) -> str:
     """A package's name, or a manifest, as names are compared: capitals, ``_`` and ``.`` aside."""
     return re.sub(r"[_.]", "-", name.lower())
-
-
-def _line(subject: AuditSubject, at: int) -> int:
-    return subject.layout.place(at).line

@@ -174,14 +174,6 @@ def moment_from(text: str) -> datetime:
         ) from error
 
 
-def year_of(source: ResearchSource) -> str | None:
-    """The year to print for a source: that of its metadata, else that of its date."""
-    said = source.metadata.get("year")
-    if said is not None and str(said).strip():
-        return str(said).strip()
-    return None if source.date is None else f"{source.date.year:04d}"
-
-
 def check_score(name: str, value: object) -> None:
     """A score is a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or not 0 <= value <= 1:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
-from custody.cite.evidence import carries_evidence
+from custody.cite.evidence import HAN, carries_evidence
 from custody.cite.keys import normalize_text
 from custody.cite.prose import sentences, sentences_with_uses
-from custody.cite.readings import PageReading, Readings, best_of, is_page
+from custody.cite.readings import PageReading, Readings, best_reading, is_page
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject, CheckFinding, brief, name_entry
 from custody.cite.urls import parts_of
@@ -24,7 +24,6 @@ QUOTED_WORDS_MIN = 5
 QUOTED_SIGNS_MIN = 10
 """The same for Chinese and Japanese, in characters."""
 _QUOTATION = re.compile('“([^“”]+)”|"([^"]+)"|«([^«»]+)»|「([^「」]+)」|『([^『』]+)』')
-_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ ReadingCheck = Callable[[AuditSubject, WritingTimes, CiteRules], Iterator[CheckF
 def never_opened(subject: AuditSubject, written: WritingTimes, rules: CiteRules) -> Iterator[CheckFinding]:
     """Sources that are cited and of which no captured call brought anything."""
     for at, name, url in _cited(subject, rules):
-        if _line(subject, at) not in written.lines or not is_page(url) or written.readings.is_doubtful(url):
+        if subject.line(at) not in written.lines or not is_page(url) or written.readings.is_doubtful(url):
             continue
         known = written.readings.of(url)
         if not any(reading.is_opened for reading in known):
@@ -52,7 +51,7 @@ def opened_late(subject: AuditSubject, written: WritingTimes, rules: CiteRules) 
     """Sources that were opened only after the line that cites them was written; the first such line of each."""
     reported_urls: set[str] = set()
     for at, name, url in _citing(subject, rules):
-        moment = written.lines.get(_line(subject, at))
+        moment = written.lines.get(subject.line(at))
         if moment is None or url in reported_urls or written.readings.is_doubtful(url):
             continue
         opened = [reading.at_ns for reading in written.readings.of(url) if reading.is_opened]
@@ -67,12 +66,11 @@ def only_summed_up(subject: AuditSubject, written: WritingTimes, _rules: CiteRul
     """Quotations from sources of which only a summary was read, that a model wrote."""
     for at, quotation, entries in _quotations(subject):
         pages = [entry.url for entry in entries if entry.url is not None and is_page(entry.url)]
-        if _line(subject, at) not in written.lines or len(pages) != len(entries):
+        if subject.line(at) not in written.lines or len(pages) != len(entries):
             continue
         known = [written.readings.of(url) for url in pages]
-        if any(best_of(page_readings) is not Reading.SUMMARISED for page_readings in known) or any(
-            map(written.readings.is_doubtful, pages)
-        ):
+        best = [best_reading(reading.reading for reading in page_readings) for page_readings in known]
+        if any(reading is not Reading.SUMMARISED for reading in best) or any(map(written.readings.is_doubtful, pages)):
             continue
         names = ", ".join(dict.fromkeys(name_entry(entry) for entry in entries))
         has = _describe_missing_quote([reading for page_readings in known for reading in page_readings], quotation)
@@ -134,7 +132,7 @@ def _quotations(subject: AuditSubject) -> Iterator[tuple[int, str, tuple[ListEnt
 
 
 def _is_long(words: str) -> bool:
-    return len(words.split()) >= QUOTED_WORDS_MIN or len(_HAN.findall(words)) >= QUOTED_SIGNS_MIN
+    return len(words.split()) >= QUOTED_WORDS_MIN or len(HAN.findall(words)) >= QUOTED_SIGNS_MIN
 
 
 def _describe_missing_quote(known: list[PageReading], quotation: str) -> str:
@@ -158,7 +156,3 @@ def _after(ns: int) -> str:
     if seconds < 120:
         return f"{seconds} seconds after"
     return f"{seconds // 60:,} minutes after" if seconds < 7200 else f"{seconds // 3600:,} hours after"
-
-
-def _line(subject: AuditSubject, at: int) -> int:
-    return subject.layout.place(at).line

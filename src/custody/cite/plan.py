@@ -50,7 +50,6 @@ class Plan:
         self.notes = to is ConversionTarget.FOOTNOTES and self.cited
         """Whether the new list is one of footnotes."""
         unknown = {label for label, entry in named.items() if entry is None}
-        self.left = tuple(marker for marker in markers if unknown and not unknown.isdisjoint(marker.labels))
         order = list((used | {id(entry): entry for entry in listing.entries}).values())
         taken = set(self._taken(found, unknown))
         if to is ConversionTarget.MARKERS:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import sentencex  # type: ignore[import-untyped]  # 1.0 has no stubs
 
 from custody.cite.document import ListEntry
+from custody.cite.evidence import HAN
 from custody.cite.markdown_ranges import readable
 from custody.cite.subject import AuditSubject
 from custody.cite.walk import CODE, HTML, NOTE, PARAGRAPH, QUOTE, ROW, TABLE, MarkdownBlock
 
 _NO_PROSE = QUOTE | TABLE | ROW | NOTE | CODE | HTML
-_HAN = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _KANA = re.compile("[\u3040-\u30ff]")
 _BOLD = (b"**", b"__")
 _BOLD_LINE = re.compile(rb"(?:\*\*|__)[^*\n]{1,200}(?:\*\*|__)\s*[:\xef\xbc\x9a]*\s*")
@@ -107,7 +107,7 @@ def language_of(text: bytes) -> str:
     characters = text.decode("utf-8", "replace")
     if _KANA.search(characters):
         return "ja"
-    return "zh" if len(_HAN.findall(characters)) > HAN_SHARE_MIN * len(characters) else "en"
+    return "zh" if len(HAN.findall(characters)) > HAN_SHARE_MIN * len(characters) else "en"
 
 
 def _split(language: str, text: bytes, blocks: Sequence[MarkdownBlock], marks: Sequence[int]) -> Iterator[Sentence]:

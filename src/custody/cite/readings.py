@@ -76,12 +76,9 @@ class Readings:
         return below or any(reading.is_untold for reading in self.of(url))
 
 
-def best_of(openings: Iterable[PageReading]) -> Reading:
-    """The reading that shows most; ``never`` without any."""
-    return min((opening.reading for opening in openings), key=_ORDER.index, default=Reading.NEVER)
-
-
-_ORDER = tuple(Reading)
+def best_reading(readings: Iterable[Reading]) -> Reading:
+    """The reading that shows most, which is defined first; ``never`` without any."""
+    return min(readings, key=list(Reading).index, default=Reading.NEVER)
 
 
 def _keys(url: str) -> set[str]:

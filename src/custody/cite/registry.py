@@ -58,7 +58,7 @@ def to_register(
     if number is None:
         number = shelf.last() + 1
         return number, (SourceRegistration(stamp=stamp, number=number, how=how, keys=keys, source=said),)
-    entry = _entry(shelf, number)
+    entry = entry_at(shelf, number)
     event = SourceRegistration(stamp=stamp, number=number, how=how, keys=keys, source=said)
     changes = with_registration(entry, event) != entry
     return number, (*([event] if changes else []), *_same_work(shelf, entry, keys, stamp))
@@ -161,16 +161,13 @@ def to_check(shelf: Shelf, source_id: str, look: LinkCheck, stamp: Stamp) -> tup
 
 def entry_of(shelf: Shelf, source_id: str) -> ShelfEntry:
     """What stands under an id, or an ``UnknownSource``."""
-    entry = shelf.entry(number_of(source_id))
-    if entry is None:
-        raise UnknownSource(source_id)
-    return entry
+    return entry_at(shelf, number_of(source_id))
 
 
 def root(shelf: Shelf, entry: ShelfEntry) -> ShelfEntry:
     """The source that an entry is shown as."""
     while entry.into is not None:
-        entry = _entry(shelf, entry.into)
+        entry = entry_at(shelf, entry.into)
     return entry
 
 
@@ -178,16 +175,16 @@ def group(shelf: Shelf, entry: ShelfEntry) -> Iterator[ShelfEntry]:
     """An entry and all that it absorbed, itself first, then in the order of their numbers."""
     yield entry
     for number in sorted(entry.absorbed):
-        yield from group(shelf, _entry(shelf, number))
+        yield from group(shelf, entry_at(shelf, number))
 
 
 def _known_as(shelf: Shelf, keys: SourceKeys, spelling: str) -> tuple[int | None, RegistrationReason]:
     number = shelf.number_at(keys.canonical)
     if number is not None:
-        entry = _entry(shelf, number)
+        entry = entry_at(shelf, number)
         parted = dict(entry.parted)
         if spelling in parted:
-            number, entry = parted[spelling], _entry(shelf, parted[spelling])
+            number, entry = parted[spelling], entry_at(shelf, parted[spelling])
         own = any(member.keys.url == keys.url for member in entry.members) if keys.url is not None else True
         return number, (
             RegistrationReason.URL if keys.url is not None else RegistrationReason.TEXT
@@ -223,7 +220,8 @@ def _is_split(shelf: Shelf, entry: ShelfEntry, two: ShelfEntry) -> bool:
     return any(others.intersection(shelf_entry.apart) for shelf_entry in group(shelf, entry))
 
 
-def _entry(shelf: Shelf, number: int) -> ShelfEntry:
+def entry_at(shelf: Shelf, number: int) -> ShelfEntry:
+    """What stands under a number, or an ``UnknownSource``."""
     found = shelf.entry(number)
     if found is None:
         raise UnknownSource(id_of(number))

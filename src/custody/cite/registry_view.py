@@ -11,13 +11,9 @@ from custody.cite.model import ResearchSource, SourceID, SourceIdentity, SourceU
 from custody.cite.registry import entry_of, group, root
 from custody.cite.shelf import Merge, Shelf, ShelfEntry
 from custody.cite.source_merge import together
-from custody.core.views import Reading
 
 NEAR_MIN = 0.5
 """Passages that have less in common are not suggested as copies."""
-
-READINGS = tuple(Reading)
-"""From the one that shows most to the one that shows nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +64,6 @@ def readings_of(shelf: Shelf, source_id: SourceID) -> list[SourceReading]:
     """How a source was read, under any of its ids."""
     shown = root(shelf, entry_of(shelf, source_id))
     return [reading for entry in group(shelf, shown) for reading in shelf.readings(entry.number)]
-
-
-def best_reading(readings: list[SourceReading]) -> Reading:
-    """The reading that shows most; ``never`` without any."""
-    return min((reading.reading for reading in readings), key=READINGS.index, default=Reading.NEVER)
 
 
 def excerpts_of(shelf: Shelf, source_id: SourceID) -> list[ExcerptEvent]:

@@ -186,6 +186,13 @@ def source_from(fields: Mapping[str, Any]) -> ResearchSource:
     return ResearchSource(**known, metadata={**unknown, **(metadata or {})})
 
 
+def source_fields(source: ResearchSource) -> dict[str, Any]:
+    """The fields of a source as JSON has them, without the id and the key that a registry gave: see ``source_from``."""
+    fields = {name: getattr(source, name) for name in _FIELDS - {"source_id", "canonical_key"}}
+    date = None if source.date is None else source.date.isoformat()
+    return {**fields, "date": date, "metadata": dict(source.metadata)}
+
+
 _FIELDS = frozenset(ResearchSource.__dataclass_fields__)
 
 

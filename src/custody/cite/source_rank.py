@@ -5,15 +5,19 @@ context. This file is the only one that says what a source's standing is made of
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from custody.cite.model import SourceID, number_of
-from custody.cite.rules import CiteRules
 from custody.cite.source_texts import ContextCandidate
-from custody.cite.support import Support, support
+from custody.cite.support import support
 from custody.core.errors import InputError
+
+ACCESS_DECAY = 0.9
+"""What an access weighs of the one after it: after about 20 others it hardly counts."""
+WEIGHTS: Mapping[str, float] = MappingProxyType({"objective": 4.0, "access": 2.0, "use": 1.0, "score": 1.0})
+"""What each part counts: what an agent is after as much as all other parts together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,10 +43,10 @@ class SourceRank:
     parts: Mapping[str, float]
 
 
-def standings(candidates: Sequence[ContextCandidate], attention: Attention, rules: CiteRules) -> list[SourceRank]:
+def standings(candidates: Sequence[ContextCandidate], attention: Attention) -> list[SourceRank]:
     """Every candidate's standing, the highest first; of equals the one that was registered later."""
-    access = accesses(candidates, rules.access_decay)
-    made = [_standing(candidate, attention, access[candidate.source_id], rules) for candidate in candidates]
+    access = accesses(candidates, ACCESS_DECAY)
+    made = [_standing(candidate, attention, access[candidate.source_id]) for candidate in candidates]
     return sorted(made, key=lambda standing: (-standing.value, -number_of(standing.source_id)))
 
 
@@ -71,34 +75,21 @@ def accesses(candidates: Sequence[ContextCandidate], decay: float) -> dict[Sourc
     return {source_id: value / most if most else 0.0 for source_id, value in found.items()}
 
 
-def _standing(candidate: ContextCandidate, attention: Attention, access: float, rules: CiteRules) -> SourceRank:
+def _standing(candidate: ContextCandidate, attention: Attention, access: float) -> SourceRank:
     parts = {
-        "objective": _objective(candidate, attention.objectives, rules),
+        "objective": _objective(candidate, attention.objectives),
         "access": access,
         "use": candidate.uses / (1 + candidate.uses),
         "score": (candidate.source.credibility_score + candidate.source.relevance_score) / 2,
     }
-    total = sum(_WEIGHTS[name](rules) * part for name, part in parts.items())
+    total = sum(WEIGHTS[name] * part for name, part in parts.items())
     return SourceRank(
         candidate.source_id, attention.weights.get(candidate.source_id, 1.0) * total, MappingProxyType(parts)
     )
 
 
-def _objective(candidate: ContextCandidate, objectives: Sequence[str], rules: CiteRules) -> float:
+def _objective(candidate: ContextCandidate, objectives: Sequence[str]) -> float:
     """The largest share of an objective's terms that stand together in the title or text."""
     said = f"{candidate.source.title}\n{candidate.text or ''}"
-    supports = (support(objective, said, rules) for objective in objectives)
-    return max(
-        (objective_support.score for objective_support in supports if isinstance(objective_support, Support)),
-        default=0.0,
-    )
-
-
-_WEIGHTS: Mapping[str, Callable[[CiteRules], float]] = MappingProxyType(
-    {
-        "objective": lambda rules: rules.objective_weight,
-        "access": lambda rules: rules.access_weight,
-        "use": lambda rules: rules.use_weight,
-        "score": lambda rules: rules.score_weight,
-    }
-)
+    supports = (support(objective, said) for objective in objectives)
+    return max((found.score for found in supports if found is not None), default=0.0)

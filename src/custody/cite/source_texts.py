@@ -12,13 +12,10 @@ from custody.cite.model import ResearchSource, SourceID
 from custody.cite.registry import group
 from custody.cite.registry_view import source_of
 from custody.cite.shelf import Shelf, ShelfEntry
-from custody.core.views import Reading
+from custody.core.views import OPENED
 
 APART = "\n\n[…]\n\n"
 """Stands between two passages: what was between them in the source is not known."""
-
-OPENED = frozenset((Reading.VERBATIM, Reading.EXCERPT, Reading.SUMMARISED))
-"""Readings in which somebody saw something of the source; a search hit and a failed attempt are no access."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,4 +81,5 @@ def known_text(source: ResearchSource, excerpts: list[ExcerptEvent]) -> str | No
 
 def _moments(excerpts: list[ExcerptEvent], readings: list[SourceReading]) -> Iterator[int]:
     yield from (excerpt.stamp.at_ns for excerpt in excerpts)
+    # A search hit and a failed attempt are no access.
     yield from (reading.stamp.at_ns for reading in readings if reading.reading in OPENED)

@@ -4,11 +4,12 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 
-from custody.cite.codes import CitationCode
+from custody.cite.codes import CitationCode, Finding
 from custody.cite.document import Label, ListEntry, Marker, SourceListing
 from custody.cite.entries import is_web
 from custody.cite.markdown_ranges import Layout, lay_out
-from custody.cite.markers import find_markers
+from custody.cite.markdown_text import whole_characters
+from custody.cite.markers import scan
 from custody.cite.names import LabelIndex
 from custody.cite.source_list import find_listing
 from custody.cite.urls import UrlParts, parts_of
@@ -47,20 +48,22 @@ class AuditSubject:
         """Read a report."""
         layout = lay_out(data)
         listing = find_listing(layout)
-        return cls(layout, listing, find_markers(layout, listing))
+        return cls(layout, listing, scan(layout, listing).markers)
+
+    def line(self, at: int) -> int:
+        """The line of a byte."""
+        return self.layout.place(at).line
+
+    def placed(self, finding: CheckFinding) -> Finding:
+        """What a check found, with its line and column."""
+        line, column = self.layout.place(finding.at)
+        return Finding(finding.code, line, column, finding.message)
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
         """Every source that a marker names, in the order of the text."""
         names = LabelIndex(self.listing.entries)
-        known: dict[Label, ListEntry | None] = {}
-        uses: list[Use] = []
-        for marker in self.markers:
-            for label in marker.labels:
-                if label not in known:
-                    known[label] = names.find(label)
-                uses.append(Use(marker, label, known[label]))
-        return tuple(uses)
+        return tuple(Use(marker, label, names.find(label)) for marker in self.markers for label in marker.labels)
 
     @cached_property
     def links(self) -> tuple[tuple[int, int, str], ...]:
@@ -95,7 +98,7 @@ class AuditSubject:
 
 def brief(text: str) -> str:
     """A text short enough for a message, with nothing in it that cannot be printed."""
-    words = " ".join(text.encode("utf-8", "replace").decode("utf-8").split())
+    words = " ".join(whole_characters(text).split())
     return words if len(words) <= MESSAGE_CHARACTERS_MAX else f"{words[: MESSAGE_CHARACTERS_MAX - 1]}…"
 
 

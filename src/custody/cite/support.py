@@ -33,9 +33,6 @@ _COMMON = frozenset(
     there here these those our your his her him she out off per via due upon among across""".split()
 )
 
-Judge = Callable[[str, str], float | None]
-"""Is handed a statement and a source's text; gives the chance that the text bears it out, or None if it cannot say."""
-
 
 @dataclass(frozen=True, slots=True)
 class Support:
@@ -43,44 +40,28 @@ class Support:
 
     score: float
     chance: float
-    judged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownSupport:
-    """That nothing can be said, and why."""
-
-    why: str
-
-
-def support(statement: str, text: str | None, rules: CiteRules, judge: Judge | None = None) -> Support | UnknownSupport:
-    """Whether ``text`` speaks of ``statement``; a ``judge`` is asked where the words alone do not say so."""
-    if text is None:
-        return UnknownSupport("the text of the source is not known")
+def support(statement: str, text: str) -> Support | None:
+    """Whether ``text`` speaks of ``statement``; None where either has no words to compare."""
     wanted = Counter(terms_of(statement))
-    if not wanted:
-        return UnknownSupport("the statement has no words to look for")
     found = list(terms_of(text))
-    if not found:
-        return UnknownSupport("the text of the source has no words")
+    if not wanted or not found:
+        return None
     score = _best_share(wanted, found)
     intercept, slope = SIGNS_FIT if _is_chinese(wanted) else WORDS_FIT
-    chance = 1 / (1 + math.exp(-(intercept + slope * score)))
-    if chance < rules.support_chance_min and judge is not None:
-        judged = judge(statement, text)
-        if judged is not None:
-            return Support(score, min(1.0, max(0.0, judged)), judged=True)
-    return Support(score, chance)
+    return Support(score, 1 / (1 + math.exp(-(intercept + slope * score))))
 
 
 def unsupported(
-    subject: AuditSubject, text_of: Callable[[ListEntry], str | None], rules: CiteRules, judge: Judge | None = None
+    subject: AuditSubject, text_of: Callable[[ListEntry], str | None], rules: CiteRules
 ) -> Iterator[CheckFinding]:
     """Cited sentences of which the cited source, where its text is known, does not speak."""
     for sentence, entries in sentences_with_uses(subject):
         for entry in entries:
-            said = support(sentence.text, text_of(entry), rules, judge)
-            if isinstance(said, Support) and said.chance < rules.support_chance_min:
+            text = text_of(entry)
+            said = None if text is None else support(sentence.text, text)
+            if said is not None and said.chance < rules.support_chance_min:
                 message = f"{name_entry(entry)} hardly speaks of '{brief(sentence.text)}' (chance {said.chance:.2f})"
                 yield CheckFinding(CitationCode.SUPPORT, sentence.at, message)
 

@@ -3,7 +3,6 @@
 A work is told from its identifier alone, wrappers opened.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
@@ -40,16 +39,6 @@ def work_key(said: str) -> WorkId | None:
     if known is not None or inner is None:
         return known
     return PAGE, key_of(parts)
-
-
-def arxiv_version(said: str) -> int | None:
-    """The version of an arXiv paper that a URL or an identifier names, which is no part of the work.
-
-    >>> arxiv_version("https://arxiv.org/abs/2101.00001v2")
-    2
-    """
-    found = re.search(r"(?:\d{4}\.\d{4,5}|/\d{7})v(\d{1,3})(?!\w)", said)
-    return None if found is None else int(found[1])
 
 
 def works_in(metadata: Mapping[str, object]) -> Iterable[WorkId]:

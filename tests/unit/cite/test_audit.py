@@ -4,17 +4,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.cite.audit import CHECKS, Audit, audit
+from custody.cite.audit import CHECKS, Audit, audit_of
 from custody.cite.codes import CODES, CitationCode
 from custody.cite.convert import convert
 from custody.cite.opened_check import CHECKS as READING_CHECKS
 from custody.cite.plan import ConversionTarget
 from custody.cite.record_findings import READING_CODES, RECORD_CODES
 from custody.cite.rules import CiteRules
+from custody.cite.subject import AuditSubject
 from custody.core.errors import RulesError
 from tests.unit.cite.reports import PASSING, a_report
 
 RULES = CiteRules()
+
+
+def audit(data: bytes, rules: CiteRules) -> Audit:
+    return audit_of(AuditSubject.of(data), rules)
 
 
 def codes(data: bytes, rules: CiteRules = RULES) -> set[str]:

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.breaker import BreakerState, CircuitBreaker, Ticket, breaker_per_host
-from custody.cite.rules import CiteRules
+from custody.cite.breaker import FAILURES_MAX, BreakerState, CircuitBreaker, Ticket, breaker_per_host
 from custody.core.errors import InputError
 
 
@@ -126,8 +125,9 @@ def test_it_opens_exactly_when_so_many_failed_in_a_row(outcomes: list[bool], fai
 
 
 def test_each_host_has_its_own() -> None:
-    breaker_of = breaker_per_host(CiteRules(link_failures_max=1))
-    breaker_of("a").failed(entered(breaker_of("a")), 0.0)
+    breaker_of = breaker_per_host()
+    for _ in range(FAILURES_MAX):
+        breaker_of("a").failed(entered(breaker_of("a")), 0.0)
     assert (breaker_of("a").is_closed, breaker_of("b").is_closed) == (False, True)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from custody.cite.audit import audit
+from custody.cite.audit import audit_of
 from custody.cite.codes import CitationCode
 from custody.cite.drafts import ReportDraft, audit_draft, cited_sections, footnoted
 from custody.cite.footnotes import FootnoteFormatter
@@ -181,7 +181,7 @@ def test_a_saved_report_passes_the_audit_of_files_but_for_its_sources_themselves
     sources = tuple(one for one in data.draw(some_sources()) if one.title.startswith(("Prices", "Generic", "# A_b")))
     sources = sources or SOURCES
     text = data.draw(a_passing_text(sources))
-    found = audit(footnoted(ReportDraft.of(text.encode(), sources)).text, RULES).findings
+    found = audit_of(AuditSubject.of(saved(text, sources).encode()), RULES).findings
     assert [one for one in found if one.code not in ABOUT_SOURCES] == []
 
 
@@ -191,7 +191,7 @@ def test_a_saved_report_passes_the_audit_of_files_but_for_its_sources_themselves
 def test_what_passes_as_a_draft_passes_as_a_file(text: str) -> None:
     report = cited_report(text, SOURCES)
     if report.passed:
-        assert audit(report.text.encode(), RULES).findings == ()
+        assert audit_of(AuditSubject.of(report.text.encode()), RULES).findings == ()
         assert "## Footnotes" in report.text
 
 

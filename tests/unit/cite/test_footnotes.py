@@ -1,9 +1,10 @@
 from datetime import UTC, datetime
 
-from custody.cite.csl import CslItem, csl_items
+from custody.cite.app.convert import csl_sources
 from custody.cite.footnotes import FootnoteFormatter
 from custody.cite.model import ResearchSource
 from custody.cite.subject import AuditSubject
+from custody.cite.wire.audit import CslDate, CslSource
 
 FORMAT = FootnoteFormatter()
 
@@ -34,16 +35,24 @@ def test_titles_show_as_they_are_and_addresses_do_not_end_early() -> None:
     )
 
 
-def test_listed_sources_are_csl_items() -> None:
+def test_listed_sources_are_csl_sources() -> None:
     text = "Words [1] [2] [3].\n\n## Sources\n\n1. *Nature* paper (2020) https://doi.org/10.1000/xyz123\n"
     text += "2. A page https://example.org/a\n3. A `Book<T>`\n"
-    assert csl_items(AuditSubject.of(text.encode()).listing.entries) == (
-        CslItem("1", "article", "Nature paper (2020)", "https://doi.org/10.1000/xyz123", "10.1000/xyz123", 2020),
-        CslItem("2", "webpage", "A page", "https://example.org/a"),
-        CslItem("3", "document", "A Book<T>"),
+    paper = CslSource(
+        id="1",
+        type="article",
+        title="Nature paper (2020)",
+        url="https://doi.org/10.1000/xyz123",
+        doi="10.1000/xyz123",
+        issued=CslDate([[2020]]),
     )
+    assert csl_sources(AuditSubject.of(text.encode()).listing.entries) == [
+        paper,
+        CslSource(id="2", type="webpage", title="A page", url="https://example.org/a"),
+        CslSource(id="3", type="document", title="A Book<T>"),
+    ]
 
 
 def test_every_item_has_an_id_of_its_own() -> None:
     text = "## Sources\n\n- [1] A https://example.org/a\n- [1] B https://example.org/b\n"
-    assert [item.id for item in csl_items(AuditSubject.of(text.encode()).listing.entries)] == ["1", "1-2"]
+    assert [item.id for item in csl_sources(AuditSubject.of(text.encode()).listing.entries)] == ["1", "1-2"]

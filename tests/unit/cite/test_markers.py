@@ -2,7 +2,7 @@ import pytest
 
 from custody.cite.document import MarkerForm
 from custody.cite.markdown_ranges import lay_out
-from custody.cite.markers import find_markers
+from custody.cite.markers import scan
 from custody.cite.source_list import find_listing
 
 NUMBERED = "\n\n## Sources\n\n" + "\n".join(f"{n}. Title {n} https://example.org/{n}" for n in range(1, 13))
@@ -12,7 +12,7 @@ def seen(text: str, list_text: str = NUMBERED) -> list[tuple[str, str]]:
     layout = lay_out((text + list_text).encode())
     return [
         (layout.text(one.start, one.end), " ".join(map(str, one.labels)))
-        for one in find_markers(layout, find_listing(layout))
+        for one in scan(layout, find_listing(layout)).markers
     ]
 
 
@@ -110,7 +110,7 @@ def test_a_name_of_a_link_that_is_a_number_is_a_marker() -> None:
 
 def test_a_link_that_shows_a_listed_number_is_a_marker() -> None:
     layout = lay_out(("Prices rose [3](https://example.org/3) [[4]](#ref-4)." + NUMBERED).encode())
-    found = find_markers(layout, find_listing(layout))
+    found = scan(layout, find_listing(layout)).markers
     assert [(one.form, str(one.labels[0])) for one in found] == [(MarkerForm.LINKED, "3"), (MarkerForm.LINKED, "4")]
 
 

@@ -14,7 +14,6 @@ from custody.cite.model import (
     degraded,
     is_validated,
     moment_from,
-    year_of,
 )
 from custody.cite.results import (
     FindingCluster,
@@ -93,13 +92,6 @@ def test_metadata_is_the_sources_own() -> None:
 def test_what_is_no_date_is_refused(text: str) -> None:
     with pytest.raises(SourceError, match="which is no date"):
         moment_from(text)
-
-
-def test_the_year_is_that_of_the_metadata_else_of_the_date() -> None:
-    date = moment_from("2024-02-29")
-    assert year_of(ResearchSource(title="t", date=date)) == "2024"
-    assert year_of(ResearchSource(title="t", date=date, metadata={"year": 2023})) == "2023"
-    assert year_of(ResearchSource(title="t")) is None
 
 
 def test_only_a_registered_source_that_was_not_degraded_is_validated() -> None:

@@ -4,7 +4,7 @@ from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
-from custody.cite.support import Support, UnknownSupport, support, unsupported
+from custody.cite.support import support, unsupported
 
 RULES = CiteRules()
 TEXT = "In 2024 the price of chub mackerel rose by 12% in Pacific markets, as catches declined. " * 3
@@ -12,8 +12,8 @@ OTHER = "The museum of modern art opens a new wing for sculpture and photography
 
 
 def chance(statement: str, text: str) -> float:
-    said = support(statement, text, RULES)
-    assert isinstance(said, Support)
+    said = support(statement, text)
+    assert said is not None
     return said.chance
 
 
@@ -35,24 +35,9 @@ def test_words_have_to_stand_together() -> None:
     assert chance("mackerel prices rose", apart) < chance("mackerel prices rose", "mackerel prices rose")
 
 
-@pytest.mark.parametrize(("statement", "text"), [("Prices rose.", None), ("Prices rose.", ""), ("?!", TEXT)])
-def test_where_nothing_is_known_nothing_is_said(statement: str, text: str | None) -> None:
-    assert isinstance(support(statement, text, RULES), UnknownSupport)
-
-
-def test_a_judge_is_asked_only_where_words_do_not_say_it() -> None:
-    asked = []
-
-    def judge(statement: str, text: str) -> float | None:
-        asked.append(statement)
-        return 0.8 if text == OTHER else None
-
-    assert support("Mackerel prices rose by 12% in 2024.", TEXT, RULES, judge) == support(
-        "Mackerel prices rose by 12% in 2024.", TEXT, RULES
-    )
-    assert not asked
-    said = support("Mackerel prices rose.", OTHER, RULES, judge)
-    assert isinstance(said, Support) and said.judged and said.chance == 0.8
+@pytest.mark.parametrize(("statement", "text"), [("Prices rose.", ""), ("?!", TEXT)])
+def test_where_nothing_is_known_nothing_is_said(statement: str, text: str) -> None:
+    assert support(statement, text) is None
 
 
 def test_cited_sentences_are_held_against_the_texts_that_are_known() -> None:

@@ -8,7 +8,7 @@ from custody.cite.app.source_numbers import last_source_number
 from custody.cite.change_findings import find_new_findings, unregistered
 from custody.cite.codes import Finding
 from custody.cite.rules import CiteRules
-from custody.cite.subject import AuditSubject, CheckFinding
+from custody.cite.subject import AuditSubject
 from custody.config import EffectiveRules
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import CommitSha
@@ -49,7 +49,7 @@ class ChangeAudit:
                 for file, content in documents:
                     subject = AuditSubject.of(content)
                     recorded = recording.look_at(file.change.path, subject, self._rules)
-                    findings = _placed(recorded.found, subject)
+                    findings = map(subject.placed, recorded.found)
                     yield file, tuple(sorted(_added(findings, file), key=lambda finding: finding.line))
         except (StoreError, InputError):
             return
@@ -64,12 +64,6 @@ class ChangeAudit:
                 return last_source_number(store)
         except StoreError:
             return 0  # the gate reports on the store elsewhere
-
-
-def _placed(findings: Iterable[CheckFinding], subject: AuditSubject) -> Iterator[Finding]:
-    for finding in findings:
-        line, column = subject.layout.place(finding.at)
-        yield Finding(finding.code, line, column, finding.message)
 
 
 def _added(findings: Iterable[Finding], file: FileDiff) -> Iterator[Finding]:

@@ -6,12 +6,12 @@ same store gives the same context however often it is asked.
 
 from collections.abc import Sequence
 
-from custody.cite.app.registry_stores import RecordRegistryStore
+from custody.cite.app.registry_stores import RecordRegistryStore, registry_name
 from custody.cite.app.report_file import read_report, rules_for
 from custody.cite.compression import digest_of
 from custody.cite.context import ContextRequest, build_context
 from custody.cite.model import UnknownSource
-from custody.cite.near_copies import WAYS, Way, find_duplicates, near_to
+from custody.cite.near_copies import WAYS, Near, Way, find_duplicates, near_to
 from custody.cite.registry import entry_of, root
 from custody.cite.shelf import Shelf
 from custody.cite.source_rank import Attention, SourceRank
@@ -74,7 +74,7 @@ def cite_text(workspace: Workspace, source_id: str) -> CiteTextReport:
         if found is None:
             raise UnknownSource(source_id)
         return CiteTextReport(
-            registry=_name(shelf),
+            registry=registry_name(shelf),
             id=found.source_id,
             title=found.source.title,
             url=found.source.url,
@@ -108,16 +108,15 @@ def cite_near(
         others = [pair for pair in texts if pair[0] != said.id]
         pairs = [] if said.text is None else _near_one(said.id, said.text, others, way, least)
     else:
-        pairs = [
-            CiteNearPair(one=near.one, other=near.other, nearness=round(near.nearness, SCORE_DIGITS))
-            for near in find_duplicates(texts, way, least)
-        ]
+        pairs = find_duplicates(texts, way, least)
     return CiteNearReport(
         registry=registry,
         way=way,
         least=WAYS[way].least if least is None else least,
         compared=len(texts),
-        pairs=pairs,
+        pairs=[
+            CiteNearPair(one=near.one, other=near.other, nearness=round(near.nearness, SCORE_DIGITS)) for near in pairs
+        ],
         without_text=[
             context_candidate.source_id for context_candidate in context_candidates if context_candidate.text is None
         ],
@@ -145,16 +144,11 @@ def cite_search(workspace: Workspace, question: str, *, most: int) -> CiteSearch
     )
 
 
-def _near_one(
-    name: str, text: str, texts: Sequence[tuple[str, str]], way: Way, least: float | None
-) -> list[CiteNearPair]:
+def _near_one(name: str, text: str, texts: Sequence[tuple[str, str]], way: Way, least: float | None) -> list[Near]:
     index = WAYS[way]()
     for source_id, other in texts:
         index.add(source_id, other)
-    return [
-        CiteNearPair(one=name, other=other, nearness=round(nearness, SCORE_DIGITS))
-        for other, nearness in near_to(index, text, least)
-    ]
+    return [Near(name, other, nearness) for other, nearness in near_to(index, text, least)]
 
 
 def _candidates(workspace: Workspace) -> tuple[str | None, list[ContextCandidate]]:
@@ -164,13 +158,9 @@ def _candidates(workspace: Workspace) -> tuple[str | None, list[ContextCandidate
         for context_candidate in candidates(shelf):
             workspace.progress.step(1)
             found.append(context_candidate)
-        return _name(shelf), found
+        return registry_name(shelf), found
 
     return RecordRegistryStore(workspace).look(look)
-
-
-def _name(shelf: Shelf) -> str | None:
-    return getattr(shelf, "registry", None) or None
 
 
 def _standing(rank: SourceRank) -> SourceRankReport:

@@ -1,17 +1,22 @@
 """Rewrite the citations of one file, and export what it lists."""
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from custody.cite.app.report_file import STDIN, read_report, write_report
 from custody.cite.convert import convert
-from custody.cite.csl import CslItem, csl_items
+from custody.cite.document import ListEntry
+from custody.cite.markdown_text import plain, whole_characters
 from custody.cite.plan import ConversionTarget
 from custody.cite.subject import AuditSubject, brief
 from custody.cite.wire.audit import CiteConvertReport, CslDate, CslSource, TargetName, UnchangedMarker, encode_csl
+from custody.cite.works import work_key
 from custody.core.errors import InputError
 from custody.workspace.workspace import Workspace
 
 STDOUT = "-"
+_YEAR = re.compile(r"[(（]\s*(?P<year>1[5-9][0-9]{2}|20[0-9]{2})[^)）]{0,20}[)）]")
 
 
 def cite_convert(
@@ -57,13 +62,35 @@ def _report(name: str, to: TargetName, target: str, data: bytes, *, written: boo
 def cite_export(workspace: Workspace, name: str, stdin: bytes = b"", *, output: str | None = None) -> bytes:
     """The listed sources of a report as CSL-JSON, written to ``output`` if it is given."""
     subject = AuditSubject.of(read_report(workspace, name, stdin))
-    made = encode_csl([_csl(item) for item in csl_items(subject.listing.entries)])
+    made = encode_csl(csl_sources(subject.listing.entries))
     if output is not None and output != STDOUT:
         write_report(Path(workspace.folder) / output, made)
     return made
 
 
-def _csl(item: CslItem) -> CslSource:
-    url = None if item.url is None else item.url.encode("utf-8", "replace").decode("utf-8")
-    issued = None if item.year is None else CslDate([[item.year]])
-    return CslSource(id=item.id, type=item.type, title=item.title, url=url, doi=item.doi, issued=issued)
+def csl_sources(entries: Iterable[ListEntry]) -> list[CslSource]:
+    """Every listed source, in the order of the list; one without a label is called by its place in it."""
+    made: list[CslSource] = []
+    used: set[str] = set()
+    for place, entry in enumerate(entries, start=1):
+        name = str(entry.label) if entry.label is not None else f"entry-{place}"
+        unique = name if name not in used else f"{name}-{place}"
+        used.add(unique)
+        made.append(_csl(unique, entry))
+    return made
+
+
+def _csl(name: str, entry: ListEntry) -> CslSource:
+    """Only what the list says goes in: nothing is guessed."""
+    title = plain(entry.title)
+    work = work_key(entry.url) if entry.url else None
+    doi = work[1] if work is not None and work[0] == "doi" else None
+    year = _YEAR.search(title)
+    return CslSource(
+        id=name,
+        type="article" if doi else "webpage" if entry.url else "document",
+        title=title,
+        url=None if entry.url is None else whole_characters(entry.url),
+        doi=doi,
+        issued=None if year is None else CslDate([[int(year["year"])]]),
+    )

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from custody.cite.addresses import PUBLIC_ONLY
-from custody.cite.app.registry_stores import RecordRegistryStore
+from custody.cite.app.registry_stores import registry_name
 from custody.cite.app.report_file import read_report, rules_for
-from custody.cite.app.source_registry import SourceRegistry
+from custody.cite.app.source_registry import SourceRegistry, registry_of
 from custody.cite.links import (
     FAILURES,
     LinkCheck,
@@ -32,7 +32,6 @@ from custody.cite.targets import RequestTarget, UnfitUrl, target_of
 from custody.cite.wire.links import CiteLink, CiteLinksReport
 from custody.core.errors import InputError, WorldError
 from custody.core.wire.time import text_from
-from custody.workspace.user import user
 from custody.workspace.workspace import Workspace
 
 Web = Callable[[Sequence[str], CiteRules, Callable[[], int], Callable[[LinkOutcome], None]], None]
@@ -112,11 +111,7 @@ def cite_check_links(
     """How the addresses answer; without ``network`` nothing is asked, and the report says what would be."""
     rules = rules_for(workspace)
     run = _LinkRun(rules=rules, now_ns=workspace.now_ns())
-    registry = (
-        None
-        if wanted.file is not None
-        else SourceRegistry(RecordRegistryStore(workspace), user(), workspace.now_ns, workspace.token)
-    )
+    registry = None if wanted.file is not None else registry_of(workspace)
     about, chosen = _gathered(workspace, wanted, stdin, registry, run)
     if network:
         _look(workspace, chosen, run, ask_web if web is None else web)
@@ -156,9 +151,7 @@ def _gathered(
         return _SelectionFacts(None, missing, 0), [
             _SelectedLink(label, url, None) for label, url in labels if url is not None
         ]
-    name, every = registry.keeper.look(
-        lambda shelf: (getattr(shelf, "registry", None) or None, _select_sources(shelf, wanted))
-    )
+    name, every = registry.keeper.look(lambda shelf: (registry_name(shelf), _select_sources(shelf, wanted)))
     known = [link for link in every if link.url]
     run.held = _list_held_hosts(known, run)
     chosen = [link for link in known if not wanted.stale or is_stale(link.memory, run.now_ns, run.rules)]
@@ -181,7 +174,7 @@ def _select_sources(shelf: Shelf, wanted: LinkSelection) -> list[_SelectedLink]:
 def _list_held_hosts(known: Sequence[_SelectedLink], run: _LinkRun) -> dict[str, int]:
     held: dict[str, int] = {}
     for link in known:
-        target, until = target_of(link.url, PUBLIC_ONLY), held_until_ns(link.memory, run.rules)
+        target, until = target_of(link.url, PUBLIC_ONLY), held_until_ns(link.memory)
         if isinstance(target, RequestTarget) and until is not None:
             held[target.host] = max(until, held.get(target.host, 0))
     return held

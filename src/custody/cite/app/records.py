@@ -19,7 +19,6 @@ from custody.cite.app.report_file import STDIN
 from custody.cite.app.repository_content import holding_of
 from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
-from custody.cite.keys import url_key, work_key
 from custody.cite.missing_names import (
     RepositoryContent,
     Tracker,
@@ -39,6 +38,8 @@ from custody.cite.rules import CiteRules
 from custody.cite.shelf import Shelf
 from custody.cite.subject import AuditSubject, CheckFinding
 from custody.cite.support import unsupported
+from custody.cite.urls import url_key
+from custody.cite.works import work_key
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.paths import RepoPath
@@ -198,7 +199,7 @@ class ReportEvidence:
             return None if not key or key not in texts else "\n".join(texts[key])
 
         for found in unsupported(subject, text_of, rules):
-            if subject.layout.place(found.at).line in lines.reading:
+            if subject.line(found.at) in lines.reading:
                 yield found
 
     def _openings(self, sessions: frozenset[SessionId]) -> Iterator[PageReading]:

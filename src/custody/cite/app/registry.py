@@ -1,15 +1,15 @@
 """The registry of this store's sources: add, list, show, merge, and take a merge back."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
-from custody.cite.app.registry_stores import RecordRegistryStore
-from custody.cite.app.source_registry import SourceRegistry
-from custody.cite.model import ResearchSource, SourceIdentity, UnknownSource, id_of, moment_from
+from custody.cite.app.registry_stores import registry_name
+from custody.cite.app.source_registry import SourceRegistry, registry_of
+from custody.cite.model import SourceIdentity, UnknownSource, id_of
+from custody.cite.readings import best_reading
 from custody.cite.registry import SAID_SO, entry_of, group, root
 from custody.cite.registry_view import (
     aliases_of,
-    best_reading,
     excerpts_of,
     identity_of,
     merges_of,
@@ -18,6 +18,7 @@ from custody.cite.registry_view import (
     suggestions_for,
     usage_of,
 )
+from custody.cite.results import source_fields, source_from
 from custody.cite.shelf import Merge, Shelf, ShelfEntry
 from custody.cite.wire.registry import (
     CiteAddReport,
@@ -34,42 +35,18 @@ from custody.cite.wire.registry import (
     ReadingReport,
 )
 from custody.core.wire.time import text_from
-from custody.workspace.user import user
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceStatement:
-    """What somebody says of a source."""
-
-    url: str | None = None
-    title: str | None = None
-    author: str | None = None
-    publisher: str | None = None
-    date: str | None = None
-    source_type: str | None = None
-    metadata: dict[str, Any] = field(default_factory=dict)
-
-    def source(self) -> ResearchSource:
-        """The source, or an error that names what is wrong with it."""
-        return ResearchSource(
-            title=self.title or "",
-            url=self.url,
-            author=self.author,
-            publisher=self.publisher,
-            date=None if self.date is None else moment_from(self.date),
-            source_type=self.source_type,
-            metadata={name: value for name, value in self.metadata.items() if value is not None},
-        )
-
-
-def cite_add(workspace: Workspace, said: SourceStatement, who: str | None = None) -> CiteAddReport:
-    """Register a source; ``who`` does so, without it the user of this machine."""
-    registry = _registry(workspace, who)
-    identity, is_new = registry.registered(said.source())
+def cite_add(workspace: Workspace, fields: Mapping[str, Any], who: str | None = None) -> CiteAddReport:
+    """Register the source with these fields (see ``source_from``); ``who`` does so, without it this machine's user."""
+    registry = registry_of(workspace, who)
+    identity, is_new = registry.registered(
+        source_from({name: value for name, value in fields.items() if value is not None})
+    )
     return registry.keeper.look(
         lambda shelf: CiteAddReport(
-            registry=_name(shelf),
+            registry=registry_name(shelf),
             new=is_new,
             source=_shown(shelf, entry_of(shelf, identity.source_id)),
             suggestions=_suggestions(shelf, identity.source_id),
@@ -90,9 +67,9 @@ def cite_list(workspace: Workspace) -> CiteListReport:
                 lost.append(id_of(entry.number))
             elif entry.into is None:
                 shown.append(_shown(shelf, entry))
-        return CiteListReport(registry=_name(shelf), sources=shown, lost=lost)
+        return CiteListReport(registry=registry_name(shelf), sources=shown, lost=lost)
 
-    return _registry(workspace).keeper.look(look)
+    return registry_of(workspace).keeper.look(look)
 
 
 def cite_page(workspace: Workspace, after: int, limit: int) -> tuple[list[CiteSource], int | None]:
@@ -111,7 +88,7 @@ def cite_page(workspace: Workspace, after: int, limit: int) -> tuple[list[CiteSo
             last = number
         return shown, None
 
-    return _registry(workspace).keeper.look(look)
+    return registry_of(workspace).keeper.look(look)
 
 
 def cite_show(workspace: Workspace, source_id: str) -> CiteShowReport:
@@ -121,7 +98,7 @@ def cite_show(workspace: Workspace, source_id: str) -> CiteShowReport:
         entry = root(shelf, entry_of(shelf, source_id))
         usage = usage_of(shelf, source_id)
         return CiteShowReport(
-            registry=_name(shelf),
+            registry=registry_name(shelf),
             source=_shown(shelf, entry),
             addresses=[
                 CiteAddress(id=id_of(shelf_entry.number), spelling=member.spelling, title=member.source.title)
@@ -156,18 +133,18 @@ def cite_show(workspace: Workspace, source_id: str) -> CiteShowReport:
             suggestions=_suggestions(shelf, source_id),
         )
 
-    return _registry(workspace).keeper.look(look)
+    return registry_of(workspace).keeper.look(look)
 
 
 def cite_merge(workspace: Workspace, kept: str, absorbed: str, *, reason: str | None = None) -> CiteMergeReport:
     """Say that two ids are one source."""
-    registry = _registry(workspace)
+    registry = registry_of(workspace)
     return _now(registry, registry.merge(kept, absorbed, SAID_SO if reason is None else reason))
 
 
 def cite_unmerge(workspace: Workspace, source_id: str, *, url: str | None, reason: str) -> CiteMergeReport:
     """Take a merge back: of an id, or of one address of a source."""
-    registry = _registry(workspace)
+    registry = registry_of(workspace)
     if url is not None:
         parted = registry.part(source_id, url, reason)
         return _now(registry, parted, source_id)
@@ -175,21 +152,13 @@ def cite_unmerge(workspace: Workspace, source_id: str, *, url: str | None, reaso
     return _now(registry, registry.unmerge(source_id, reason), before)
 
 
-def _registry(workspace: Workspace, who: str | None = None) -> SourceRegistry:
-    return SourceRegistry(RecordRegistryStore(workspace), who or user(), workspace.now_ns, workspace.token)
-
-
 def _now(registry: SourceRegistry, identity: SourceIdentity, *others: str) -> CiteMergeReport:
     def look(shelf: Shelf) -> CiteMergeReport:
         entries = {root(shelf, entry_of(shelf, source_id)).number for source_id in (identity.source_id, *others)}
         shown = [_shown(shelf, entry_of(shelf, id_of(number))) for number in sorted(entries)]
-        return CiteMergeReport(registry=_name(shelf), sources=shown)
+        return CiteMergeReport(registry=registry_name(shelf), sources=shown)
 
     return registry.keeper.look(look)
-
-
-def _name(shelf: Shelf) -> str | None:
-    return getattr(shelf, "registry", None) or None
 
 
 def _shown(shelf: Shelf, entry: ShelfEntry) -> CiteSource:
@@ -201,17 +170,9 @@ def _shown(shelf: Shelf, entry: ShelfEntry) -> CiteSource:
         id=identity.source_id,
         canonical_key=identity.canonical_key,
         source_version=identity.version,
-        title=source.title,
-        url=source.url,
-        author=source.author,
-        publisher=source.publisher,
-        date=None if source.date is None else source.date.isoformat(),
-        source_type=source.source_type,
-        credibility_score=source.credibility_score,
-        relevance_score=source.relevance_score,
-        metadata=dict(source.metadata),
+        **source_fields(source),
         aliases=aliases_of(shelf, identity.source_id),
-        reading=best_reading(readings_of(shelf, identity.source_id)).value,
+        reading=best_reading(event.reading for event in readings_of(shelf, identity.source_id)).value,
     )
 
 

@@ -54,6 +54,11 @@ class RegistryStore(Protocol):
         """A text as it may be kept here."""
 
 
+def registry_name(shelf: Shelf) -> str | None:
+    """The chain whose registry a shelf shows; None where it belongs to no chain."""
+    return getattr(shelf, "registry", None) or None
+
+
 class _ProgramStore:
     """A place that belongs to the program that uses it: texts are kept as they are."""
 

@@ -11,7 +11,7 @@ from custody.cite.contract import citation_contract, executor_context
 from custody.cite.document import LabelKind, ListEntry
 from custody.cite.drafts import ReportDraft
 from custody.cite.markdown_ranges import lay_out
-from custody.cite.markdown_text import plain
+from custody.cite.markdown_text import plain, whole_characters
 from custody.cite.model import ResearchSource, UnknownSource
 from custody.cite.source_list import find_listing
 from custody.cite.wire.writing import (
@@ -92,17 +92,12 @@ def _beside(workspace: Workspace, name: str, digest: str) -> tuple[SavedReportIn
 def _listed(entry: ListEntry) -> ReportSource:
     label = entry.label
     return ReportSource(
-        marker=None if label is None else _clean(f"[{label}]"),
+        marker=None if label is None else whole_characters(f"[{label}]"),
         id=str(label) if label is not None and label.kind is LabelKind.ID else None,
-        title=_clean(plain(entry.title)),
-        url=None if entry.url is None else _clean(entry.url),
+        title=whole_characters(plain(entry.title)),
+        url=None if entry.url is None else whole_characters(entry.url),
     )
 
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-def _clean(text: str) -> str:
-    """Without the stand-ins for bytes that are no text."""
-    return text.encode("utf-8", "replace").decode("utf-8")

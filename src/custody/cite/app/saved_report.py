@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custody.cite.app.report_file import write_report
+from custody.cite.markdown_text import whole_characters
 from custody.cite.report import CitedReport
-from custody.cite.wire.writing import ReportFinding, ReportSource, SavedReportInfo, encode_beside
+from custody.cite.wire.audit import ReportFinding
+from custody.cite.wire.writing import ReportSource, SavedReportInfo, encode_beside
 from custody.core.digest import digest_of
 from custody.core.wire.body import digest_text
 
@@ -43,27 +45,22 @@ def beside_of(path: Path) -> Path:
 
 def _beside(report: CitedReport, data: bytes) -> SavedReportInfo:
     return SavedReportInfo(
-        name=_text(report.name),
+        name=whole_characters(report.name),
         digest=digest_text(digest_of(data)),
         passed=report.passed,
         quality_metrics=dict(report.quality_metrics),
         findings=[
-            ReportFinding(finding.code.value, finding.line, finding.column, _text(finding.message))
+            ReportFinding(finding.code.value, finding.line, finding.column, whole_characters(finding.message))
             for finding in report.audit.findings
         ],
-        answers=[_text(attempt.words) for attempt in report.attempts],
+        answers=[whole_characters(attempt.words) for attempt in report.attempts],
         sources=[
             ReportSource(
                 marker=marker or None,
                 id=source.source_id,
-                title=_text(source.title),
-                url=source.url and _text(source.url),
+                title=whole_characters(source.title),
+                url=source.url and whole_characters(source.url),
             )
             for marker, source in zip(report.markers, report.sources, strict=True)
         ],
     )
-
-
-def _text(text: str) -> str:
-    """Without the halves of characters that JSON cannot hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")

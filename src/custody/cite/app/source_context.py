@@ -5,8 +5,8 @@ program; the registry is never written by showing it.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.compression import Compressed, Level, RestorableSourceCompressor, compress, digest_of
@@ -49,7 +49,10 @@ class AttentionAwareContextManager:
         self._access_history: list[tuple[SourceID, int]] = []
         self._source_objectives: tuple[str, ...] = ()
         self._clock = clock
-        self._held: _HeldContext | None = None
+        self._steering: tuple[object, ...] = ()
+        """What the context before was steered by."""
+        self._levels: Mapping[SourceID, Level] = {}
+        """The levels of the context before."""
 
     def register(self, source: ResearchSource) -> SourceIdentity:
         """Register a source, and let the monitor know whether it was known."""
@@ -75,8 +78,8 @@ class AttentionAwareContextManager:
     def context(self, budget: int | None = None) -> Context:
         """The context now. Levels of the one before are kept if nothing was steered and everything fits."""
         attention = Attention(objectives=self._source_objectives, weights=self._attention_weights)
-        steered = _TunedContext(attention, tuple(self._access_history), budget)
-        held = self._held.levels if self._held is not None and self._held.steered == steered else {}
+        steering = (attention, tuple(self._access_history), budget)
+        held = self._levels if self._steering == steering else {}
         rules = replace(self.rules, full_tokens_max=self.monitor.settings.full_tokens_max)
         found = self._candidates()
         asked = ContextRequest(
@@ -84,7 +87,7 @@ class AttentionAwareContextManager:
         )
         made = build_context(found, asked)
         self.monitor.compressed(full_tokens=made.full_tokens, shown_tokens=made.tokens)
-        self._held = _HeldContext(steered, dict(made.levels))
+        self._steering, self._levels = steering, made.levels
         self._make_ready(found, made)
         return made
 
@@ -122,19 +125,6 @@ class AttentionAwareContextManager:
         ]
         for source_id in less[: self.monitor.settings.prefetch_sources]:
             self._cache.make_ready(by_id[source_id].source, by_id[source_id].text, Level.KEY)
-
-
-@dataclass(frozen=True, slots=True)
-class _TunedContext:
-    attention: Attention
-    accesses: tuple[tuple[SourceID, int], ...]
-    budget: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _HeldContext:
-    steered: _TunedContext
-    levels: dict[SourceID, Level]
 
 
 class _CompressionCache:

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from custody.cite.app.registry_stores import RegistryStore
+from custody.cite.app.registry_stores import RecordRegistryStore, RegistryStore
 from custody.cite.events import RegistryChange, Stamp
-from custody.cite.keys import url_key
 from custody.cite.links import LinkCheck, LinkMemory
 from custody.cite.model import (
     ArtifactType,
@@ -14,11 +13,11 @@ from custody.cite.model import (
     SourceID,
     SourceIdentity,
     SourceUsage,
-    UnknownSource,
     number_of,
 )
 from custody.cite.registry import (
     SAID_SO,
+    entry_at,
     entry_of,
     root,
     to_check,
@@ -31,10 +30,13 @@ from custody.cite.registry import (
     to_use,
 )
 from custody.cite.registry_view import check_of, identity_of, source_of, sources, usage_of
-from custody.cite.shelf import Shelf, ShelfEntry
+from custody.cite.shelf import Shelf
 from custody.cite.source_texts import ContextCandidate, candidate, candidates
+from custody.cite.urls import url_key
 from custody.core.views import Reading
 from custody.workspace.clock import now_ns, token
+from custody.workspace.user import user
+from custody.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class SourceRegistry:
 
         def look(shelf: Shelf) -> tuple[SourceIdentity, bool]:
             number, is_new = given[-1]
-            return identity_of(shelf, _entry(shelf, number)), is_new
+            return identity_of(shelf, entry_at(shelf, number)), is_new
 
         return self.keeper.change(decide, look)
 
@@ -86,7 +88,7 @@ class SourceRegistry:
 
         def look(shelf: Shelf) -> SourceIdentity | None:
             number = shelf.number_at(wanted)
-            return None if number is None else identity_of(shelf, _entry(shelf, number))
+            return None if number is None else identity_of(shelf, entry_at(shelf, number))
 
         return self.keeper.look(look)
 
@@ -133,7 +135,7 @@ class SourceRegistry:
             made.extend(event.number for event in events)
             return events
 
-        return self.keeper.change(decide, lambda shelf: identity_of(shelf, _entry(shelf, made[-1])))
+        return self.keeper.change(decide, lambda shelf: identity_of(shelf, entry_at(shelf, made[-1])))
 
     def excerpt(self, source_id: SourceID, text: str, span: tuple[int, int] | None = None) -> None:
         """Keep a passage that was read; merging never loses it."""
@@ -178,8 +180,6 @@ class SourceRegistry:
         return Stamp(id=self.token(), at_ns=self.now_ns(), who=self.who)
 
 
-def _entry(shelf: Shelf, number: int) -> ShelfEntry:
-    entry = shelf.entry(number)
-    if entry is None:
-        raise UnknownSource(f"S{number}")
-    return entry
+def registry_of(workspace: Workspace, who: str | None = None) -> SourceRegistry:
+    """The registry of a workspace's store; ``who`` changes it, without it the user of this machine."""
+    return SourceRegistry(RecordRegistryStore(workspace), who or user(), workspace.now_ns, workspace.token)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from custody.cite.codes import CitationCode
 from custody.cite.document import Label, ListEntry
+from custody.cite.entries import NO_PAGE
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject, CheckFinding, brief, name_entry
 from custody.cite.urls import key_of, url_key
 
-_NO_PAGE = re.compile(r"\s*(javascript|vbscript|data|file|blob|about):", re.IGNORECASE)
 _ONLY_DOMAIN = re.compile(r"(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}/?", re.IGNORECASE)
 _ENDS_IN_DOMAIN = re.compile(
     r"(?:.*[-–—:：,，|(（<]\s*|.*\.\s)(?:[a-z0-9-]{1,63}\.){1,8}"
@@ -104,12 +104,12 @@ def _is_domain(subject: AuditSubject, entry: ListEntry) -> bool:
 def no_page(subject: AuditSubject, _rules: CiteRules) -> Iterator[CheckFinding]:
     """Addresses of sources and of links that lead to no page."""
     for entry in subject.listing.entries:
-        if entry.url is not None and (match := _NO_PAGE.match(entry.url)):
+        if entry.url is not None and (match := NO_PAGE.match(entry.url)):
             yield CheckFinding(
                 CitationCode.SCHEME, entry.start, f"{name_entry(entry)} has a {match[1].lower()}: address"
             )
     for link in subject.layout.links:
-        if (match := _NO_PAGE.match(link.url)) and not link.image and not subject.in_list(link.start):
+        if (match := NO_PAGE.match(link.url)) and not link.image and not subject.in_list(link.start):
             yield CheckFinding(CitationCode.SCHEME, link.start, f"a link has a {match[1].lower()}: address")
 
 

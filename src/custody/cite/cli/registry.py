@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import click
 
-from custody.cite.app.registry import SourceStatement, cite_add, cite_list, cite_merge, cite_show, cite_unmerge
+from custody.cite.app.registry import cite_add, cite_list, cite_merge, cite_show, cite_unmerge
 from custody.cite.wire.registry import (
     CiteAddReport,
     CiteListReport,
@@ -62,16 +62,19 @@ def add(  # noqa: PLR0913 - one argument for each option
       custody cite add https://www.rfc-editor.org/rfc/rfc9110 --title "HTTP Semantics" --year 2022
       custody cite add --title "Interview with the maintainers" --author ana --json
     """
-    said = SourceStatement(
-        url=url,
-        title=title,
-        author=author,
-        publisher=publisher,
-        date=date,
-        source_type=source_type,
-        metadata={"year": year, "snippet": snippet, "doi": doi, "isbn": isbn},
-    )
-    report = cite_add(open_workspace(ctx), said)
+    fields = {
+        "url": url,
+        "title": title,
+        "author": author,
+        "publisher": publisher,
+        "date": date,
+        "source_type": source_type,
+        "year": year,
+        "snippet": snippet,
+        "doi": doi,
+        "isbn": isbn,
+    }
+    report = cite_add(open_workspace(ctx), fields)
     return answer(report, "\n".join(_render_addition(report)), as_json=as_json)
 
 

@@ -22,7 +22,7 @@ from custody.cite.events import (
 from custody.cite.events import RegistryChange as Happened
 from custody.cite.keys import SourceKeys
 from custody.cite.links import LinkAnswer, LinkCheck
-from custody.cite.model import ResearchSource, moment_from
+from custody.cite.results import source_fields, source_from
 from custody.core.errors import InputError
 from custody.core.views import Reading, View
 from custody.core.wire.arrival import REGISTRY
@@ -79,18 +79,7 @@ def _require_part(name: str, value: Any) -> Any:
 
 
 def _write_registered(event: SourceRegistration) -> tuple[str, dict[str, Json]]:
-    source = event.source
-    said = SourceDescription(
-        title=source.title,
-        url=source.url,
-        author=source.author,
-        publisher=source.publisher,
-        date=None if source.date is None else source.date.isoformat(),
-        source_type=source.source_type,
-        credibility_score=source.credibility_score,
-        relevance_score=source.relevance_score,
-        metadata=dict(source.metadata),
-    )
+    said = SourceDescription(**source_fields(event.source))
     work = None if event.keys.work is None else WorkIdentifier(*event.keys.work)
     keys = RegistrationKeys(canonical=event.keys.canonical, url=event.keys.url, work=work)
     return "register", {
@@ -108,17 +97,7 @@ def _read_registered(said: RegistryEvent, stamp: Stamp) -> SourceRegistration:
         number=said.number,
         how=RegistrationReason(_require_part("how", said.how)),
         keys=SourceKeys(keys.canonical, keys.url, None if keys.work is None else (keys.work.kind, keys.work.id)),
-        source=ResearchSource(
-            title=source.title,
-            url=source.url,
-            author=source.author,
-            publisher=source.publisher,
-            date=None if source.date is None else moment_from(source.date),
-            source_type=source.source_type,
-            credibility_score=source.credibility_score,
-            relevance_score=source.relevance_score,
-            metadata=source.metadata,
-        ),
+        source=source_from(msgspec.structs.asdict(source)),
     )
 
 

@@ -9,7 +9,17 @@ import httpx2
 
 from custody.cite.addresses import PUBLIC_ONLY, AddressPolicy
 from custody.cite.breaker import BreakerOf, breaker_per_host
-from custody.cite.links import ASK_AGAIN, REDIRECTS, Hop, LinkAnswer, LinkCheck, LinkOutcome, SkippedLink, look_from
+from custody.cite.links import (
+    ASK_AGAIN,
+    HOLD_HOURS_MAX,
+    REDIRECTS,
+    Hop,
+    LinkAnswer,
+    LinkCheck,
+    LinkOutcome,
+    SkippedLink,
+    look_from,
+)
 from custody.cite.retry_after import retry_after_seconds
 from custody.cite.rules import CiteRules
 from custody.cite.targets import RequestTarget, UnfitUrl, redirected, target_of
@@ -19,6 +29,10 @@ RANGE = "bytes=0-0"
 SERVER_ERRORS = range(500, 600)
 WHY_CHARS_MAX = 200
 HOUR_SECONDS = 3600
+REDIRECTS_MAX = 5
+"""More redirects than this lead nowhere that a reader would get to."""
+WAIT_SECONDS_MAX = 10
+"""A server that asks for more patience is not waited for: others would wait with it."""
 
 
 class _Reply(NamedTuple):
@@ -60,7 +74,7 @@ class LinkChecker:
 
     def __post_init__(self) -> None:
         self._slots = asyncio.Semaphore(self.rules.link_parallel_max)
-        self._breaker_of = self.breaker_of or breaker_per_host(self.rules)
+        self._breaker_of = self.breaker_of or breaker_per_host()
 
     async def look(self, url: str) -> LinkOutcome:
         """What an address answers now. Addresses of one host take turns, and only so many are asked at once."""
@@ -99,8 +113,8 @@ class LinkChecker:
             seen.add(target.url)
             if reply.status not in REDIRECTS:
                 return look_from(hops, retry_seconds=patience)
-            if len(hops) > self.rules.link_redirects_max:
-                raise _RedirectEnd(LinkAnswer.SILENT, f"more than {self.rules.link_redirects_max} redirects")
+            if len(hops) > REDIRECTS_MAX:
+                raise _RedirectEnd(LinkAnswer.SILENT, f"more than {REDIRECTS_MAX} redirects")
             target = self._next(target, reply)
             if target.url in seen:
                 raise _RedirectEnd(LinkAnswer.SILENT, "redirects in a circle")
@@ -119,12 +133,12 @@ class LinkChecker:
         now = asyncio.get_running_loop().time
         reply = await self._ask(target, deadline)
         wait = self._wanted(reply)
-        if wait is not None and wait <= self.rules.link_wait_seconds_max and now() + wait < deadline:
+        if wait is not None and wait <= WAIT_SECONDS_MAX and now() + wait < deadline:
             await self.sleep(wait)
             reply = await self._ask(target, deadline)
             wait = self._wanted(reply)
         if wait is not None:
-            self._held[target.host] = now() + min(wait, self.rules.link_hold_hours_max * HOUR_SECONDS)
+            self._held[target.host] = now() + min(wait, HOLD_HOURS_MAX * HOUR_SECONDS)
         return reply, wait
 
     def _wanted(self, reply: _Reply) -> int | None:

@@ -22,6 +22,10 @@ HEADERS = {
     "User-Agent": f"custody/{__version__} (link check)",
 }
 """Everything that is sent with a request beside ``Host``, and ``Range`` with a GET."""
+CONNECT_SECONDS = 10.0
+"""Time for a connection with its encryption; slower servers are as good as down."""
+ANSWER_BYTES_MAX = 65_536
+"""Bytes read of one answer, header included: no honest header is longer, and no body is read."""
 
 
 def guarded_client(
@@ -34,13 +38,13 @@ def guarded_client(
 ) -> httpx2.AsyncClient:
     """A client that connects to public addresses only, follows no redirect, and keeps no cookie."""
     rules = CiteRules() if rules is None else rules
-    backend = GuardedBackend(policy, resolver, dial, rules.link_bytes_max)
+    backend = GuardedBackend(policy, resolver, dial, ANSWER_BYTES_MAX)
     client = httpx2.AsyncClient(
         transport=GuardedTransport(backend, httpx2.create_ssl_context(trust_env=False) if tls is None else tls),
         trust_env=False,
         follow_redirects=False,
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        timeout=httpx2.Timeout(rules.link_read_seconds, connect=rules.link_connect_seconds, pool=None),
+        timeout=httpx2.Timeout(rules.link_read_seconds, connect=CONNECT_SECONDS, pool=None),
     )
     client.headers = httpx2.Headers(HEADERS)
     return client

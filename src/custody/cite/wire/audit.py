@@ -9,13 +9,18 @@ from custody.core.wire.report import Report
 TargetName = Literal["footnotes", "sources", "markers"]
 
 
-class CiteFinding(msgspec.Struct, frozen=True):
-    """One thing that is wrong with a report's citations, at its place; columns count characters."""
+class ReportFinding(msgspec.Struct, frozen=True):
+    """One thing that the audit found, at its place in the text as its writer gave it."""
 
     code: str
     line: int
     column: int
     message: str
+
+
+class CiteFinding(ReportFinding, frozen=True):
+    """One thing that is wrong with a report's citations, at its place; columns count characters."""
+
     file: str
 
 

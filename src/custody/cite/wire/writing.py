@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from custody.cite.wire.audit import ReportFinding
 from custody.core.errors import InputError
 from custody.core.wire.report import Report
 
@@ -17,15 +18,6 @@ class ReportSource(msgspec.Struct, frozen=True, kw_only=True):
     id: str | None
     title: str
     url: str | None
-
-
-class ReportFinding(msgspec.Struct, frozen=True):
-    """One thing that the audit found, at its place in the text as its writer gave it."""
-
-    code: str
-    line: int
-    column: int
-    message: str
 
 
 class SavedReportInfo(msgspec.Struct, frozen=True, kw_only=True, tag_field="beside", tag="citations"):

@@ -1,7 +1,9 @@
 """Sources that statements rest on, and audits of the citations of reports. No address is ever looked up from here."""
 
+import msgspec
+
 from custody.cite.app.audit import cite_audit
-from custody.cite.app.registry import SourceStatement, cite_add
+from custody.cite.app.registry import cite_add
 from custody.cite.app.report_file import STDIN
 from custody.cite.wire.audit import CiteAuditReport
 from custody.cite.wire.registry import CiteAddReport, CiteShowReport
@@ -28,17 +30,8 @@ from custody.workspace.workspace import Workspace
 async def register(call: EndpointCall) -> HttpAnswer:
     """Register a source, or say more of one that is known."""
     told = await read_question_body(call, SourceBody)
-    said = SourceStatement(
-        url=told.url,
-        title=told.title,
-        author=told.author,
-        publisher=told.publisher,
-        date=told.date,
-        source_type=told.source_type,
-        metadata={"year": told.year, "snippet": told.snippet, "doi": told.doi, "isbn": told.isbn},
-    )
     who = read_actor(call)
-    report = await call.ask(lambda workspace: cite_add(workspace, said, who))
+    report = await call.ask(lambda workspace: cite_add(workspace, msgspec.structs.asdict(told), who))
     return HttpAnswer(body=encode_report(report), status=201 if report.new else 200)
 
 

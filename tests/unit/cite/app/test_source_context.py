@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from custody.cite import source_rank
 from custody.cite.app.registry_stores import FileRegistryStore, MemoryRegistryStore, RecordRegistryStore, RegistryStore
 from custody.cite.app.source_context import AttentionAwareContextManager
 from custody.cite.app.source_registry import SourceRegistry
@@ -151,10 +152,11 @@ def test_objectives_weights_and_accesses_steer_what_stays_whole(keeper: Registry
     assert full(manager.context()) == ["S1"]
 
 
-def test_a_later_source_leaves_what_was_shown_as_it_was(keeper: RegistryStore) -> None:
+def test_a_later_source_leaves_what_was_shown_as_it_was(keeper: RegistryStore, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = filled(keeper)
     # Of what was accessed last two stay whole: planned anew, the earlier ones would lose their texts.
-    rules = CiteRules(recent_sources=2, access_decay=0.1)
+    monkeypatch.setattr(source_rank, "ACCESS_DECAY", 0.1)
+    rules = CiteRules(recent_sources=2)
     manager = a_manager(registry, rules=rules)
     before = manager.context()
     for n in range(5, 9):

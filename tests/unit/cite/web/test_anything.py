@@ -12,11 +12,12 @@ from custody.cite.addresses import why_not_public
 from custody.cite.links import LinkOutcome
 from custody.cite.rules import CiteRules
 from custody.cite.web import LinkChecker, guarded_client
+from custody.cite.web.request import REDIRECTS_MAX
 from tests.builders.stores import NOON
 from tests.builders.web import PUBLIC
 
 TLS = ssl.create_default_context()
-RULES = CiteRules(link_total_seconds=5, link_wait_seconds_max=0)
+RULES = CiteRules(link_total_seconds=5)
 
 
 class Said(httpcore2.AsyncNetworkStream):
@@ -54,9 +55,11 @@ def looked(url: str, answers: list[bytes], error: Exception | None = None) -> tu
     async def resolver(_: str) -> list[str]:
         return [PUBLIC]
 
+    async def sleep(_: float) -> None: ...
+
     async def story() -> LinkOutcome:
         async with guarded_client(RULES, resolver=resolver, dial=dial, tls=TLS) as client:
-            return await LinkChecker(client=client, now_ns=lambda: NOON, rules=RULES).look(url)
+            return await LinkChecker(client=client, now_ns=lambda: NOON, rules=RULES, sleep=sleep).look(url)
 
     return asyncio.run(story()), dialled
 
@@ -117,7 +120,7 @@ def test_whatever_a_server_says(answers: list[bytes], error: Exception | None, s
     found, dialled = looked(f"{scheme}://a.example.net/x", answers, error)
     assert found.url.endswith("/x")
     assert all(why_not_public(address) is None for address in dialled)
-    assert len(dialled) <= 4 * (RULES.link_redirects_max + 1)
+    assert len(dialled) <= 4 * (REDIRECTS_MAX + 1)
 
 
 @given(st.text(max_size=40).map(lambda text: f"http://{text}") | st.text(max_size=60))
