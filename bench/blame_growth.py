@@ -89,7 +89,7 @@ def look_ups(evidence: AttributionContext) -> dict[str, Thunk]:
     def ask(*, cold: bool) -> Sequence[object]:
         if cold:
             with evidence.store.writing():
-                LineageTables(evidence.store).drop_versions(path)
+                evidence.store.db.run("DELETE FROM lineage_version WHERE path = ?", (path.raw,))
         fresh = AttributionContext(evidence.workspace, evidence.store, evidence.objects, evidence.rules)
         found = BlameReporter(fresh).blamed(path, head, ()).report.attributions
         fresh.save()

@@ -92,7 +92,6 @@ class TraceAttribution:
     tier: int
     confidence: float
     evidence: Evidence
-    best_range: Lines | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,10 +116,6 @@ def test_a_version_is_kept_for_one_commit_path_and_set_of_rules(store: Store) ->
     assert tables.version(PATH, COMMIT, "other rules") is None
     assert tables.version(OTHER, COMMIT, "rules") is None
     assert tables.version(PATH, CommitSha("d" * 40), "rules") is None
-    tables.drop_versions(OTHER)
-    assert tables.version(PATH, COMMIT, "rules") is not None
-    tables.drop_versions(PATH)
-    assert tables.version(PATH, COMMIT, "rules") is None
 
 
 def test_forgetting_a_file_forgets_its_states_its_lines_and_every_version(store: Store) -> None:

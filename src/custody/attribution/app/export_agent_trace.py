@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 
@@ -44,21 +43,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 """What the specification takes for the address of a conversation; other tools put names of their own there."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceExportCount:
-    """How many records were written, and how many edits and files were left out because no lines of them are known."""
-
-    path: str
-    records: int
-    left_out: int
-
-    @property
-    def report(self) -> ExportTracesReport:
-        """The same as it leaves the program."""
-        return ExportTracesReport(path=self.path, records=self.records, left_out=self.left_out)
-
-
-def export_agent_trace(workspace: Workspace, path: Path) -> TraceExportCount:
+def export_agent_trace(workspace: Workspace, path: Path) -> ExportTracesReport:
     """Write what calls brought into commits, what they wrote that no commit holds, and every trace that was imported.
 
     The file appears whole or not at all.
@@ -71,7 +56,7 @@ def export_agent_trace(workspace: Workspace, path: Path) -> TraceExportCount:
                 continue
             out.write(encode_trace(record))
             written += 1
-    return TraceExportCount(str(path), written, left_out)
+    return ExportTracesReport(path=str(path), records=written, left_out=left_out)
 
 
 @contextmanager

@@ -359,10 +359,6 @@ class LineageTables:
             (path.raw, commit, rules, seen, origins),
         )
 
-    def drop_versions(self, path: RepoPath) -> None:
-        """Forget what was kept of a file at every commit."""
-        self._db.run("DELETE FROM lineage_version WHERE path = ?", (path.raw,))
-
 
 def packed_keys(keys: Iterable[int]) -> bytes:
     """Keys as they are stored: 8 bytes each."""
