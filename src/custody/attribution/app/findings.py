@@ -25,8 +25,10 @@ from custody.attribution.moments import IMPORTED
 from custody.attribution.origin_search import VersionLine
 from custody.attribution.queries.lineage import StateAuthor
 from custody.core.digest import content_hash
+from custody.core.errors import InputError
 from custody.core.ids import PENDING, AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.lines import Lines
+from custody.core.paths import RepoPath
 from custody.core.view_merge import merge_calls
 from custody.core.views import TRANSCRIPT, FileEdit, TracedFile
 from custody.git import Ancestry
@@ -70,7 +72,27 @@ class LineAttributor:
         answers = attested_findings(self._evidence, version, answers)
         return traced_findings(self._evidence, version, answers)
 
-    def make_document_answer(self, finding: AttributionFinding) -> LineAnswer:
+    def of_file(
+        self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines] = ()
+    ) -> tuple[Sequence[str], list[LineAnswer]]:
+        """The lines of a file, and the answers that the profile in force gives about them."""
+        if self._evidence.rules.profile == "document":
+            return self._by_document(path, commit, stretches)
+        version = self._evidence.version(path, commit)
+        _check_stretches(stretches, path, len(version.lines))
+        return version.texts, self.of(version, stretches)
+
+    def _by_document(
+        self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
+    ) -> tuple[Sequence[str], list[LineAnswer]]:
+        from custody.attribution.app.blame_document import document_findings  # the usual profile never needs it
+
+        texts = self._evidence.texts(path, commit)
+        _check_stretches(stretches, path, len(texts))
+        found = document_findings(self._evidence.workspace, self._store, commit, path, stretches)
+        return texts, [self._make_document_answer(finding) for finding in found]
+
+    def _make_document_answer(self, finding: AttributionFinding) -> LineAnswer:
         """A finding of profile ``document`` as an answer: its commit, and the model and place that its trace names."""
         trail = (finding.segment.commit,)
         if not isinstance(finding, TraceAttribution):
@@ -245,6 +267,15 @@ class _LineWriter:
     session: SessionId
     call: str | None
     at_ns: int
+
+
+def _check_stretches(stretches: Sequence[Lines], path: RepoPath, count: int) -> None:
+    for stretch in stretches:
+        if stretch.last > count:
+            raise InputError(
+                f"'{path.display}' has only {count:,} lines",
+                hint="-L takes lines that the file has",
+            )
 
 
 def _why_none(line: VersionLine) -> str:
