@@ -10,7 +10,7 @@ from custody.attribution.engine import attribute
 from custody.attribution.model import AttributionFinding, Segment, TraceCandidate
 from custody.attribution.paths import could_name, file_named
 from custody.attribution.rules import AttributeRules
-from custody.attribution.signals import revisions_match
+from custody.attribution.signals import REVISION_DIGITS_MIN, revisions_match
 from custody.core.digest import content_hash
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
@@ -37,7 +37,7 @@ def document_findings(
     proposals = _proposals(store, segments, rules)  # 3: link, parent revision, time window
     version = commit or workspace.repository.head().commit
     proposals = _touching(workspace.repository, version, path, proposals)  # 4: only what touches the file
-    matches = _candidates(workspace.repository, version, segments, proposals, rules)
+    matches = _candidates(workspace.repository, version, segments, proposals)
     # 5 to 8: score, gate, tier, the best
     return [
         attribute(segment_text.segment, candidates, rules, rules_digest=digest) for segment_text, candidates in matches
@@ -241,7 +241,6 @@ def _candidates(
     version: CommitSha | None,
     segments: Sequence[_SegmentText],
     proposals: dict[CommitSha | None, list[Proposal]],
-    rules: AttributeRules,
 ) -> Iterator[tuple[_SegmentText, list[TraceCandidate]]]:
     revisions = _full(
         repository,
@@ -251,7 +250,6 @@ def _candidates(
             for proposal in commit_proposals
             if proposal.revision
         },
-        rules,
     )
     pairs = {
         Ancestry(revisions[proposal.revision], descendant)
@@ -280,12 +278,12 @@ def _precedes(revision: CommitSha | None, commit: CommitSha | None, true: frozen
     return revision is not None and commit is not None and revision != commit and Ancestry(revision, commit) in true
 
 
-def _full(repository: Repository, written: set[str], rules: AttributeRules) -> dict[str | None, CommitSha]:
+def _full(repository: Repository, written: set[str]) -> dict[str | None, CommitSha]:
     """The commits that revisions name, which may be abbreviated; those that are not here name none."""
-    asked = sorted(text for text in written if len(text) >= rules.revision_digits_min)
+    asked = sorted(text for text in written if len(text) >= REVISION_DIGITS_MIN)
     found = zip(asked, repository.look_up(asked), strict=True) if asked else ()
     return {
         text: CommitSha(info.id)
         for text, info in found
-        if isinstance(info, ObjectInfo) and info.kind == "commit" and revisions_match(text, info.id, 1)
+        if isinstance(info, ObjectInfo) and info.kind == "commit" and revisions_match(text, info.id)
     }

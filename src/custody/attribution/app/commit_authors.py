@@ -7,6 +7,7 @@ from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.commit_claims import CommitClaim, attested_in
 from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.findings import LineAttributor
+from custody.attribution.app.history import HORIZON_DAYS
 from custody.attribution.model import TraceAttribution
 from custody.attribution.queries.traces import first_trace_ns, revisions_of_traces
 from custody.core.errors import GitError, InputError
@@ -63,7 +64,7 @@ def commits_written(evidence: AttributionContext, *, captured: bool = False) -> 
 def _open_since(evidence: AttributionContext) -> int | None:
     """From when on a commit's lines may have another answer than a claim about that commit; None for never."""
     known = (evidence.lineage.tables.earliest_ns(), first_trace_ns(evidence.store))
-    before = int(evidence.rules.horizon_days_before * DAY_NS)
+    before = HORIZON_DAYS * DAY_NS
     return min((at - before for at in known if at is not None), default=None)
 
 

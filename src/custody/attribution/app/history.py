@@ -41,6 +41,15 @@ DAY_NS = 24 * HOUR_NS
 TOGETHER_MIN = 8
 """So many files are worth reading the whole line of commits instead of each file's own."""
 
+HORIZON_DAYS = 2
+"""Commits older than the first recorded edit by more than this are not read: clocks of machines differ by less."""
+DONORS_MAX = 8
+"""Captured states that are aligned with the new lines of one commit, the best first; more hardly ever explain more."""
+HUNK_LINES_MAX = 5_000
+"""More new lines at once are compared exactly and without white space only, and the answer says so."""
+FOLLOWED_FILES_MAX = 64
+"""Versions of files that moved lines are followed through, and the answer says so where it stops."""
+
 
 @dataclass(slots=True)
 class SearchExtent:
@@ -87,7 +96,7 @@ class History:
         self.liked: Callable[[CommitSha, RepoPath, Sequence[LineMatch]], None] | None = None
         """Told what commits have like captured states, if somebody wants to know."""
         earliest = min((at for at in (self._tables.earliest_ns(), self._tables.first_traced_ns()) if at), default=None)
-        before = int(self._rules.horizon_days_before * DAY_NS)
+        before = HORIZON_DAYS * DAY_NS
         self.since_ns = None if earliest is None else earliest - before
 
     def version(self, commit: CommitSha, path: RepoPath, *, keyed: bool = True) -> list[VersionLine]:
@@ -147,8 +156,8 @@ class History:
         donors = self._donors(version, commit, path)
         version.take_from(donors)
         version.take_whole(donors)
-        if len(version.open_keys) > self._rules.hunk_lines_max:
-            self._note(f"more than {self._rules.hunk_lines_max:,} new lines at once were compared line by line only")
+        if len(version.open_keys) > HUNK_LINES_MAX:
+            self._note(f"more than {HUNK_LINES_MAX:,} new lines at once were compared line by line only")
             return version.closed()
         if not version.is_settled:
             version.take_moved(_all_removed(hunks))
@@ -309,8 +318,8 @@ class History:
 
     def _elsewhere(self, commit: CommitSha, path: RepoPath) -> list[VersionLine]:
         """A file as of another place in history, followed as far as the rules allow."""
-        if len(self._asked) >= self._rules.recursions_max:
-            self._note(f"moved lines were followed through {self._rules.recursions_max} files only")
+        if len(self._asked) >= FOLLOWED_FILES_MAX:
+            self._note(f"moved lines were followed through {FOLLOWED_FILES_MAX} files only")
             return base_version(self.texts(commit, path))
         return self.version(commit, path)
 
@@ -326,17 +335,14 @@ class History:
         until = self._until_ns(commit)
         voted = [state for state in self._voted(version) if state.path == path and state.at_ns <= until]
         around = [self._tables.last_of(path, commit.at_ns), self._tables.last_of(path, until)]
-        rows = {row.id: row for row in (*voted[: self._rules.candidate_edits_max], *around) if row is not None}
+        rows = {row.id: row for row in (*voted[:DONORS_MAX], *around) if row is not None}
         return [self._donor(row, commit) for row in rows.values()]
 
     def _donors_elsewhere(self, version: OpenVersion, commit: AddingCommit, path: RepoPath) -> list[Donor]:
         """States of other files that lines may have come from: only what those files no longer have."""
         until = self._until_ns(commit)
         rows = [state for state in self._voted(version) if state.path != path and state.at_ns <= until]
-        return [
-            self._donor(row, commit, self._absent_from(commit, row.path))
-            for row in rows[: self._rules.candidate_edits_max]
-        ]
+        return [self._donor(row, commit, self._absent_from(commit, row.path)) for row in rows[:DONORS_MAX]]
 
     def _until_ns(self, commit: AddingCommit) -> int:
         """Until when a call can have written what a commit holds; clocks may differ by as much as the time window."""

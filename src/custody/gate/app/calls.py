@@ -13,6 +13,8 @@ from custody.graph.app.call_chances import CallChances
 from custody.store import Store
 
 READ_IT = "have a person read these files"
+CALLS_BEFORE = 5
+"""Calls before a change that are judged: with more, the mean hides a single unusual call."""
 EditAnswers = Mapping[str, Sequence[LineAnswer]]
 """By path, who wrote the added lines."""
 
@@ -37,7 +39,7 @@ def befores_of(
         return MissingEvidence(f"only {chances.known_calls} call(s) of other sessions are known, and {least}", READ_IT)
     befores: dict[tuple[str, str], CallsBeforeEdit] = {}
     for path, session, call, is_claimed in asked:
-        run = chances.find_run_before(session, CallId(call), rules.calls_before, is_claimed=is_claimed)
+        run = chances.find_run_before(session, CallId(call), CALLS_BEFORE, is_claimed=is_claimed)
         if run is None:
             return MissingEvidence(f"the call by which '{path}' was changed is not among those of its session", READ_IT)
         if (path, session) not in befores or run.chance < befores[path, session].chance:
