@@ -124,8 +124,7 @@ def lay_states(store: Store, arrivals: Sequence[Arrival], version: str, pattern:
             pattern,
             id=first + place,
             path=RepoPath(f"src/f{(seq + place) // PER_FILE}.py".encode()),
-            at_ns=arrival.entry.at_ns,
-            ref=RecordRef(head.store, Seq(seq + place)),
+            told=replace(pattern.told, at_ns=arrival.entry.at_ns, ref=RecordRef(head.store, Seq(seq + place))),
             keys=keys,
         )
         LineageTables(store).put(row, keys)

@@ -131,6 +131,18 @@ class RemovedRun:
 NO_LINES = RemovedRun(TracedText((), ()), ())
 
 
+def removed_by(hunk: CommitHunk, old: Sequence[VersionLine]) -> RemovedRun:
+    """The lines that ``hunk`` took out of the version ``old``."""
+    return removed_lines(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False))
+
+
+def removed_lines(lines: Iterable[tuple[str, VersionLine]]) -> RemovedRun:
+    """Lines that were taken away, each given as its text and what was known of it."""
+    found = list(lines)
+    known = TracedText([text for text, _ in found], [line.origin for _, line in found])
+    return RemovedRun(known, [line.trail for _, line in found])
+
+
 def base_version(lines: Iterable[str]) -> list[VersionLine]:
     """A version of which nothing is known but its text."""
     return [VersionLine(key_of(line), is_informative(line), UNKNOWN, ()) for line in lines]

@@ -38,7 +38,7 @@ def a_state(id_: int = 1, *, path: RepoPath = PATH, at_ns: int = 10, **fields: A
         kind="hook",
     )
     usual: dict[str, Any] = {"n": 0, "text": None, "keys": (1, -2, 2**63 - 1, -(2**63)), "origins": b"\0\1"}
-    return StateRow(id=id_, path=path, at_ns=at_ns, ref=ref, told=told, **{**usual, **fields})
+    return StateRow(id=id_, path=path, told=told, **{**usual, **fields})
 
 
 def test_a_state_comes_back_as_it_was(store: Store) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -71,26 +70,18 @@ class BlameReporter:
             profile=self._evidence.rules.profile,
             rules_digest=digest_text(self._evidence.digest),
             attributions=[self.attribution(answer) for answer in answers],
-            notes=[*self._evidence.history.searched.limits, *self._missing],
+            notes=[*self._evidence.history.searched.limits, *self._missing()],
         )
         return BlameResult(report, texts)
 
-    @cached_property
-    def _missing(self) -> tuple[str, ...]:
+    def _missing(self) -> Iterator[str]:
         """What the answers had to do without: things that could not be recorded, records that are gone."""
-        return tuple(self._looked_for_missing())
-
-    def _looked_for_missing(self) -> Iterator[str]:
         gaps = sum(len(gaps_in(folder)) for folder in self._evidence.workspace.gap_folders)
         if gaps:
             yield f"{gaps:,} thing(s) could not be recorded here; 'custody doctor' says what"
         store = self._evidence.store
-        kept = (
-            ()
-            if store.heads is None
-            else (kept_head.head for kept_head in store.heads.all() if kept_head.head is not None)
-        )
-        if any(head.seq > store.tables.head(head.store).seq for head in kept):
+        heads = () if store.heads is None else (stored.head for stored in store.heads.all())
+        if any(head is not None and head.seq > store.tables.head(head.store).seq for head in heads):
             yield "records are missing from the store; 'custody verify' names them"
 
     def attribution(self, answer: LineAnswer) -> Attribution:

@@ -11,6 +11,7 @@ from custody.attribution.model import AttributionFinding, Segment, TraceCandidat
 from custody.attribution.paths import could_name, file_named
 from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import REVISION_DIGITS_MIN, revisions_match
+from custody.attribution.text import line_runs
 from custody.core.digest import content_hash
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
@@ -106,7 +107,7 @@ def _in_work_tree(workspace: Workspace, path: RepoPath, lines: Sequence[Lines]) 
     there = sorted(known[number] for number in wanted if number in known)
     blamed = dict[int, _BlamedLine]()
     if head is not None and there:
-        blamed = {line.number: line for line in _committed(workspace.repository, head, path, _runs(there))}
+        blamed = {line.number: line for line in _committed(workspace.repository, head, path, line_runs(there))}
     now_ns = workspace.now_ns()
     return [
         replace(blamed[known[number]], number=number, text=texts[number - 1])
@@ -148,12 +149,6 @@ def _unchanged(old: Sequence[bytes], new: Sequence[bytes]) -> dict[int, int]:
     for block in SequenceMatcher(None, *middle, autojunk=False).get_matching_blocks():
         found |= {head + block.b + n + 1: head + block.a + n + 1 for n in range(block.size)}
     return found
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[Lines]:
-    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        places = [number for _, number in run]
-        yield Lines(places[0], places[-1])
 
 
 # --- 2: segments ------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What agents wrote in each commit: the lines that it brought, by whom; the form in which other tools tell it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from custody.attribution.app.answers import LineAnswer
@@ -10,6 +10,7 @@ from custody.attribution.app.findings import LineAttributor
 from custody.attribution.app.history import HORIZON_DAYS
 from custody.attribution.model import TraceAttribution
 from custody.attribution.queries.traces import first_trace_ns, revisions_of_traces
+from custody.attribution.text import line_runs
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
@@ -112,7 +113,7 @@ def _of_file(
     brought = [n for n, line in enumerate(version.lines, start=1) if line.trail and line.trail[-1] == commit]
     if not brought:
         return
-    for answer in answers.of(version, list(_runs(brought))):
+    for answer in answers.of(version, list(line_runs(brought))):
         if isinstance(answer.finding, TraceAttribution):
             yield _wrote(commit, path, version.texts, answer, answer.finding)
 
@@ -150,21 +151,3 @@ def _wrote(
         captured=answer.story is not None,
         texts=tuple(texts[lines.first - 1 : lines.last]),
     )
-
-
-def _runs(numbers: Iterable[int]) -> Iterator[Lines]:
-    """Neighbouring numbers as stretches.
-
-    >>> [str(lines) for lines in _runs([1, 2, 5])]
-    ['1-2', '5']
-    """
-    first = last = 0
-    for number in numbers:
-        if first and number == last + 1:
-            last = number
-            continue
-        if first:
-            yield Lines(first, last)
-        first = last = number
-    if first:
-        yield Lines(first, last)

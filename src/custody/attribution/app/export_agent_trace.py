@@ -10,6 +10,7 @@ from custody.attribution.app.commit_authors import AgentLines, commits_written
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.proposals import added_ranges
 from custody.attribution.queries.traces import sessions_with_files, traced_files
+from custody.attribution.text import hash_of
 from custody.capture.claims.agent_trace import (
     AGENT_TRACE_VERSION,
     METADATA,
@@ -102,7 +103,7 @@ def _of_commit(written: Sequence[AgentLines]) -> Iterator[TraceRecord]:
     for who, call_written in by_call.items():
         files: dict[str, list[Range]] = {}
         for wrote in call_written:
-            hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in wrote.texts)
+            hashed = hash_of(wrote.texts)
             files.setdefault(str(wrote.path), []).append(Range(wrote.lines.first, wrote.lines.last, hashed))
         at_ns = min((wrote.at_ns for wrote in call_written if wrote.at_ns is not None), default=0)
         yield commit_trace(call_written[0].commit, text_from(at_ns), who, files)

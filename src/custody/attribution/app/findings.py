@@ -24,7 +24,7 @@ from custody.attribution.model import (
 from custody.attribution.moments import IMPORTED
 from custody.attribution.origin_search import VersionLine
 from custody.attribution.queries.lineage import StateAuthor
-from custody.core.digest import content_hash
+from custody.attribution.text import hash_of
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.lines import Lines
@@ -155,7 +155,7 @@ class LineAttributor:
         elif line.trail:
             parent, at_ns = version.base, self._evidence.workspace.now_ns()
         texts = version.texts[lines.first - 1 : lines.last]
-        hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in texts)
+        hashed = hash_of(texts)
         return Segment(version.path, lines, commit, parent, at_ns, hashed)
 
     def _older(self, segments: Sequence[tuple[Segment, VersionLine]]) -> frozenset[Ancestry]:

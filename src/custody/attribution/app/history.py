@@ -24,6 +24,8 @@ from custody.attribution.origin_search import (
     VersionLine,
     base_version,
     join_merge_parents,
+    removed_by,
+    removed_lines,
     spliced,
 )
 from custody.attribution.packing import pack_version, unpack_origins, unpack_version
@@ -111,7 +113,7 @@ class History:
         if kept is not None:
             return kept
         lines = self._walked(commit, path, texts)
-        self._keep(commit, path, lines)
+        self._memo[(commit, path)] = lines
         return lines
 
     def prepare(self, commit: CommitSha, paths: Collection[RepoPath]) -> None:
@@ -215,9 +217,6 @@ class History:
         commits = {commit, *(sha for line in lines for sha in line.trail if sha is not None)}
         return max(_made_ns(found) for found in self._repository.log(sorted(commits), walk=Walk(count_max=1)))
 
-    def _keep(self, commit: CommitSha, path: RepoPath, lines: list[VersionLine]) -> None:
-        self._memo[(commit, path)] = lines
-
     def save(self) -> None:
         """Keep the versions that were asked for, so that the next question starts from there."""
         for commit, path in sorted(self._asked):
@@ -276,7 +275,7 @@ class History:
             old = [] if parent is None else self._parent(parent, path)
             made = [] if diff is None else [self.as_captured(hunk_of(hunk)) for hunk in diff.hunks]
             sides.append(spliced(old, made))
-            hunks.append([(hunk, _removed(old, hunk)) for hunk in made])
+            hunks.append([(hunk, removed_by(hunk, old)) for hunk in made])
         lines = join_merge_parents(sides) if len({len(side) for side in sides}) == 1 else sides[0]
         return self.explained(lines, commit, path, hunks[0])
 
@@ -298,7 +297,7 @@ class History:
         old = [] if parent is None else self._elsewhere(parent, diff.change.old.path)
         made = [self.as_captured(hunk_of(hunk)) for hunk in diff.hunks]
         lines = spliced(old, made)
-        return self.explained(lines, commit, path, [(hunk, _removed(old, hunk)) for hunk in made])
+        return self.explained(lines, commit, path, [(hunk, removed_by(hunk, old)) for hunk in made])
 
     def _renamed(self, commit: GitCommit, path: RepoPath) -> FileDiff | None:
         """How a commit that brought ``path`` did so, when it renamed or copied a file to it."""
@@ -399,7 +398,7 @@ class History:
             old = [] if parent is None else self._elsewhere(parent, taken.path)
             for hunk in taken.hunks:
                 found.extend(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False))
-        return _removed_of(found)
+        return removed_lines(found)
 
     def _first_parent(self, commit: CommitSha) -> CommitSha | None:
         found = self._objects.read(commit)
@@ -419,15 +418,6 @@ def _touched(touch: Touch, older: Touch | None) -> _HistoryStep:
 
 def _is_new(diff: FileDiff | None) -> bool:
     return diff is not None and diff.change.old is None
-
-
-def _removed(old: Sequence[VersionLine], hunk: CommitHunk) -> RemovedRun:
-    return _removed_of(list(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False)))
-
-
-def _removed_of(found: Sequence[tuple[str, VersionLine]]) -> RemovedRun:
-    known = TracedText([text for text, _ in found], [line.origin for _, line in found])
-    return RemovedRun(known, [line.trail for _, line in found])
 
 
 def _all_removed(hunks: Iterable[tuple[CommitHunk, RemovedRun]]) -> RemovedRun:

@@ -138,8 +138,6 @@ class Lineage:
         row = StateRow(
             id=state,
             path=path,
-            at_ns=moment.at_ns,
-            ref=moment.ref,
             n=moment.n,
             told=_make_state_author(moment),
             text=text,

@@ -10,7 +10,7 @@ from functools import cached_property
 from custody.attribution import LineOwner, Trace
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import AttributionContext
-from custody.attribution.app.recorded_lines import compute_word_share, find_agents_by_line
+from custody.attribution.app.recorded_lines import compute_word_share, find_agents_by_line, words_in
 from custody.core.ids import CommitSha, NaturalKey, RecordRef, SessionId, StoreId
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
@@ -41,6 +41,7 @@ class ContradictionCheck:
         self._commit = commit
         self._told_twice: dict[SessionId, frozenset[Call]] = {}
         self._unfounded: list[str] = []
+        self._words: dict[tuple[RecordRef, int], frozenset[str] | None] = {}
 
     def recorded(self, recorded: RecordState | MissingEvidence | None) -> RecordState | MissingEvidence | None:
         """The state of the store, with what was found here."""
@@ -105,8 +106,16 @@ class ContradictionCheck:
     def _is_founded(self, answer: LineAnswer, trace: Trace, lines: Sequence[str]) -> bool:
         """Whether a record of the very session holds most of the words of these lines."""
         readable = [line for line in lines if MARKER not in line]
-        texts = (_text_in(seen) for seen in self._records_of(answer, trace))
-        return any(text is None or compute_word_share(readable, text) >= WORDS_SHARE_MIN for text in texts)
+        recorded = (self._words_in(seen) for seen in self._records_of(answer, trace))
+        return any(words is None or compute_word_share(readable, words) >= WORDS_SHARE_MIN for words in recorded)
+
+    def _words_in(self, seen: ObservedView[_TextView]) -> frozenset[str] | None:
+        """The words that a record brought; None where there is no text any more."""
+        place = seen.record.ref, seen.n
+        if place not in self._words:
+            text = _text_in(seen)
+            self._words[place] = None if text is None else words_in(text)
+        return self._words[place]
 
     def _records_of(self, answer: LineAnswer, trace: Trace) -> Iterator[ObservedView[_TextView]]:
         """What the records that an answer rests on say, as far as it is of its agent and session."""

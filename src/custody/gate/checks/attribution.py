@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from custody.attribution import Grade, LineOwner
-from custody.gate.codes import ChangeSpot, Reason, ReasonCode
+from custody.gate.codes import ChangeSpot, Reason, ReasonCode, join_first
 from custody.gate.model import AddedRange, GateEvidence, MissingEvidence, RecordState
 from custody.gate.rules import GateRules
 from custody.ledger.gap import RecordingGap
@@ -64,12 +64,11 @@ def _gaps(gaps: Sequence[RecordingGap], rules: GateRules) -> Iterator[Reason]:
 def _unread(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     unread = [(file.path, file.found) for file in seen.files if isinstance(file.found, MissingEvidence)]
     if unread:
-        named = "; ".join(f"'{path}' {found.why}" for path, found in unread[:SHOWN_MAX])
-        more = f"; and {len(unread) - SHOWN_MAX} more" if len(unread) > SHOWN_MAX else ""
+        named = join_first([f"'{path}' {found.why}" for path, found in unread], SHOWN_MAX)
         remedies = dict.fromkeys(found.remedy for _, found in unread)
         yield rules.reason(
             ReasonCode.ATTR_UNSEEN,
-            f"nothing is known of what {len(unread)} file(s) got: {named}{more}",
+            f"nothing is known of what {len(unread)} file(s) got: {named}",
             "; ".join(list(remedies)[:SHOWN_MAX]),
             [ChangeSpot(path) for path, _ in unread],
         )
