@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
 
+from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.proposals import Proposal, Proposals
 from custody.attribution.engine import attribute
 from custody.attribution.model import AttributionFinding, Segment, TraceCandidate
@@ -17,41 +18,29 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.core.wire.rules_digest import rules_digest
 from custody.git import Ancestry, BlamedText, FileAt, Object, ObjectInfo, Repository, WorkFile
 from custody.store import Store
-from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 _NS = 1_000_000_000
-TABLE = "attribute"
 
 
 def document_findings(
-    workspace: Workspace, store: Store, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines] = ()
+    evidence: AttributionContext, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines] = ()
 ) -> list[AttributionFinding]:
     """Which trace wrote these lines of ``path`` (all, if none are named) as of ``commit``, or of the work tree."""
-    rules = document_rules(workspace)
-    digest = rules_digest({TABLE: rules})
+    workspace, rules = evidence.workspace, evidence.rules
     blamed = _blamed(workspace, commit, path, lines)  # 1: git blame, parents, times, texts
     segments = _segments(workspace, path, blamed)  # 2: content hashes
-    proposals = _proposals(store, segments, rules)  # 3: link, parent revision, time window
+    proposals = _proposals(evidence.store, segments, rules)  # 3: link, parent revision, time window
     version = commit or workspace.repository.head().commit
     proposals = _touching(workspace.repository, version, path, proposals)  # 4: only what touches the file
     matches = _candidates(workspace.repository, version, segments, proposals)
     # 5 to 8: score, gate, tier, the best
     return [
-        attribute(segment_text.segment, candidates, rules, rules_digest=digest) for segment_text, candidates in matches
+        attribute(segment_text.segment, candidates, rules, rules_digest=evidence.digest)
+        for segment_text, candidates in matches
     ]
-
-
-def document_rules(workspace: Workspace) -> AttributeRules:
-    """The rules in force, with the document's profile."""
-    effective, _ = load_rules(workspace)
-    rules = effective.tables[TABLE]
-    if not isinstance(rules, AttributeRules):
-        raise TypeError(f"the table '{TABLE}' is of another domain")
-    return replace(rules, profile="document")
 
 
 # --- 1: what git says -------------------------------------------------------------------------------------------------
