@@ -89,7 +89,7 @@ def look_ups(evidence: AttributionContext) -> dict[str, Thunk]:
     def ask(*, cold: bool) -> Sequence[object]:
         if cold:
             with evidence.store.writing():
-                LineageTables(evidence.store).drop_versions(path)
+                evidence.store.db.run("DELETE FROM lineage_version WHERE path = ?", (path.raw,))
         fresh = AttributionContext(evidence.workspace, evidence.store, evidence.objects, evidence.rules)
         found = BlameReporter(fresh).blamed(path, head, ()).report.attributions
         fresh.save()
@@ -124,8 +124,7 @@ def lay_states(store: Store, arrivals: Sequence[Arrival], version: str, pattern:
             pattern,
             id=first + place,
             path=RepoPath(f"src/f{(seq + place) // PER_FILE}.py".encode()),
-            at_ns=arrival.entry.at_ns,
-            ref=RecordRef(head.store, Seq(seq + place)),
+            told=replace(pattern.told, at_ns=arrival.entry.at_ns, ref=RecordRef(head.store, Seq(seq + place))),
             keys=keys,
         )
         LineageTables(store).put(row, keys)

@@ -6,6 +6,7 @@ The files at the top are pure: they may import ``core`` and the standard library
 from custody.attribution.model import (
     TIERS,
     Grade,
+    LineOwner,
     Segment,
     Trace,
     TraceAttribution,
@@ -14,6 +15,7 @@ from custody.attribution.model import (
 __all__ = [
     "TIERS",
     "Grade",
+    "LineOwner",
     "Segment",
     "Trace",
     "TraceAttribution",

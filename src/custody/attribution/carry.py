@@ -21,6 +21,9 @@ SLID_LINES_MIN = 3
 WORDS_PRODUCT_MAX = 4_000_000
 """The same for words."""
 
+MOVED_CHARACTERS_MIN = 24
+"""Characters other than white space that a block needs to be recognized at another place; less occurs by chance."""
+
 LinePair = tuple[int, int]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from custody.attribution.model import AttributionFinding, NoAttribution, Segment, TraceAttribution, TraceCandidate
 from custody.attribution.rules import AttributeRules
-from custody.attribution.signals import best_range, look
+from custody.attribution.signals import look
 from custody.attribution.tie_break import RankedCandidate, best_of
 from custody.attribution.tiers import confidence_of, is_enough, is_vouched, tier_of
 from custody.core.ids import Digest
@@ -27,14 +27,7 @@ def attribute(
     if not weighed:
         return NoAttribution(segment, NOT_ENOUGH)
     best = best_of(segment, weighed)
-    return TraceAttribution(
-        segment,
-        best.candidate,
-        best.tier,
-        confidence_of(best.tier, rules),
-        best.evidence,
-        best_range(segment, best.candidate),
-    )
+    return TraceAttribution(segment, best.candidate, best.tier, confidence_of(best.tier, rules), best.evidence)
 
 
 def _weighed(

@@ -9,8 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from custody.attribution.carry import UnmatchedRange, WordShare, align_words, gaps_between, matched_lines, moved_blocks
-from custody.attribution.rules import AttributeRules
+from custody.attribution.carry import (
+    MOVED_CHARACTERS_MIN,
+    UnmatchedRange,
+    WordShare,
+    align_words,
+    gaps_between,
+    matched_lines,
+    moved_blocks,
+)
+from custody.attribution.rules import CALL_WORDS_SHARE_MIN, AttributeRules
 from custody.attribution.text import split_line_words
 
 ENGINE_VERSION = 5
@@ -91,20 +99,18 @@ def replay_step(step: CapturedStep, previous: TracedText | None, rules: Attribut
     if step.before is None:
         before = previous or NOTHING
     else:
-        before = carry_origins(previous or NOTHING, step.before, newcomers, rules.carry_words_share_min, rules)
+        before = carry_origins(previous or NOTHING, step.before, newcomers, rules.carry_words_share_min)
     if not step.is_call:
-        return carry_origins(before, step.after, newcomers, rules.carry_words_share_min, rules)
-    after = carry_origins(before, step.after, LineOrigin(step.state), rules.call_words_share_min, rules)
+        return carry_origins(before, step.after, newcomers, rules.carry_words_share_min)
+    after = carry_origins(before, step.after, LineOrigin(step.state), CALL_WORDS_SHARE_MIN)
     return after if step.proposed is None else _with_person(after, step)
 
 
-def carry_origins(
-    old: TracedText, new: Sequence[str], newcomers: LineOrigin, words_share_min: float, rules: AttributeRules
-) -> TracedText:
+def carry_origins(old: TracedText, new: Sequence[str], newcomers: LineOrigin, words_share_min: float) -> TracedText:
     """``new`` with the origins that its lines have from ``old``; lines that come from nowhere are ``newcomers``."""
     origins: list[LineOrigin | None] = [None] * len(new)
     found = matched_lines(old.lines, new)
-    moved = moved_blocks(old.lines, new, found, rules.moved_signs_min) if len(found) < len(new) else {}
+    moved = moved_blocks(old.lines, new, found, MOVED_CHARACTERS_MIN) if len(found) < len(new) else {}
     for j, i in (*found.items(), *moved.items()):
         origins[j] = old.origins[i]
     if len(found) + len(moved) < len(new):

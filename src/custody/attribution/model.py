@@ -26,6 +26,23 @@ class Grade(Enum):
         return list(Grade).index(self)
 
 
+class LineOwner(Enum):
+    """Who wrote lines, as far as records show."""
+
+    AGENT = "agent"
+    MIXED = "mixed"
+    """An agent wrote a part of each line."""
+    PERSON = "person"
+    """A person whom a record names."""
+    NONE = "none"
+    """No record shows who."""
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether an agent wrote them, wholly or in part."""
+        return self in (LineOwner.AGENT, LineOwner.MIXED)
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """Neighbouring lines of one file that one commit introduced; ``commit`` is None while they are not committed.
@@ -92,7 +109,6 @@ class TraceAttribution:
     tier: int
     confidence: float
     evidence: Evidence
-    best_range: Lines | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from custody.attribution.carry import (
+    MOVED_CHARACTERS_MIN,
     EqualBlock,
     LinePair,
     MovedBlocks,
@@ -29,6 +30,9 @@ from custody.core.ids import CommitSha
 
 BETWEEN_LINES_MAX = 3
 """How many lines that say little may stand between two changes and go with them."""
+
+TRAIL_COMMITS_MAX = 64
+"""The latest commits of a line's path that are stored: a line that moves with every commit must not grow for ever."""
 
 
 class VersionLine(NamedTuple):
@@ -125,6 +129,18 @@ class RemovedRun:
 
 
 NO_LINES = RemovedRun(TracedText((), ()), ())
+
+
+def removed_by(hunk: CommitHunk, old: Sequence[VersionLine]) -> RemovedRun:
+    """The lines that ``hunk`` took out of the version ``old``."""
+    return removed_lines(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False))
+
+
+def removed_lines(lines: Iterable[tuple[str, VersionLine]]) -> RemovedRun:
+    """Lines that were taken away, each given as its text and what was known of it."""
+    found = list(lines)
+    known = TracedText([text for text, _ in found], [line.origin for _, line in found])
+    return RemovedRun(known, [line.trail for _, line in found])
 
 
 def base_version(lines: Iterable[str]) -> list[VersionLine]:
@@ -365,7 +381,7 @@ class OpenVersion:
         """Open lines that are free lines of another text, in blocks that are known again."""
         here = {j: self._keys[j] for j in self._first_open if j in self._open and j not in placed}
         return MovedBlocks(free, here, lambda j: signs_of(self._texts[j]), SingleOccurrence(whole, self._keys)).blocks(
-            self._rules.moved_signs_min
+            MOVED_CHARACTERS_MIN
         )
 
     def _is_telling(self, block: EqualBlock, donor: Donor) -> bool:
@@ -374,7 +390,7 @@ class OpenVersion:
         if donor.absent is None:
             return any(self._lines[j].tells for j in places)
         signs = sum(len(bare(self._texts[j])) for j in places if donor.absent(self._keys[j]))
-        return signs >= self._rules.moved_signs_min
+        return signs >= MOVED_CHARACTERS_MIN
 
     def _standing(self, offered: tuple[Donor, list[LinePair]]) -> tuple[int, bool, int, int]:
         donor, offer = offered
@@ -432,7 +448,7 @@ class OpenVersion:
 
     def _settle(self, j: int, origin: LineOrigin, trail: tuple[CommitSha | None, ...]) -> None:
         line = self._lines[j]
-        come = (*trail, self._commit.id)[-self._rules.recursions_max :]
+        come = (*trail, self._commit.id)[-TRAIL_COMMITS_MAX:]
         self._lines[j] = VersionLine(line.key, line.tells, origin, come)
         self._open.discard(j)
         self._texts.pop(j, None)

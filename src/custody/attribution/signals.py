@@ -16,6 +16,8 @@ from custody.core.lines import Lines
 LEVELS = ("conversation", "change", "file")
 """Where a trace may say something of a stretch, in the order in which it is asked."""
 
+REVISION_DIGITS_MIN = 7
+"""The shortest revision that document 000 compares."""
 _NS_PER_HOUR = 3_600 * 1_000_000_000
 _HEX = frozenset("0123456789abcdef")
 
@@ -39,16 +41,16 @@ def content_hash(segment: Segment, candidate: TraceCandidate, _rules: AttributeR
     return None
 
 
-def revision_parent(segment: Segment, candidate: TraceCandidate, rules: AttributeRules) -> str | None:
+def revision_parent(segment: Segment, candidate: TraceCandidate, _rules: AttributeRules) -> str | None:
     """The trace was recorded on top of the commit's parent."""
-    if revisions_match(candidate.revision, segment.parent, rules.revision_digits_min):
+    if revisions_match(candidate.revision, segment.parent):
         return f"the trace was recorded at {_short(candidate.revision)}, the parent of the commit"
     return None
 
 
-def revision_ancestor(segment: Segment, candidate: TraceCandidate, rules: AttributeRules) -> str | None:
+def revision_ancestor(segment: Segment, candidate: TraceCandidate, _rules: AttributeRules) -> str | None:
     """The trace was recorded on top of an ancestor of the commit other than its parent."""
-    if candidate.precedes and not revisions_match(candidate.revision, segment.parent, rules.revision_digits_min):
+    if candidate.precedes and not revisions_match(candidate.revision, segment.parent):
         return f"the trace was recorded at {_short(candidate.revision)}, an ancestor of the commit"
     return None
 
@@ -108,17 +110,17 @@ def best_range(segment: Segment, candidate: TraceCandidate) -> Lines | None:
     return min(ranges, key=lambda lines: _place(lines, line), default=None)
 
 
-def revisions_match(text: str | None, other: str | None, digits_min: int) -> bool:
-    """Whether two revisions agree on the shorter one's digits, which must be at least ``digits_min``.
+def revisions_match(text: str | None, other: str | None) -> bool:
+    """Whether two revisions agree on the shorter one's digits, which must be at least ``REVISION_DIGITS_MIN``.
 
-    >>> revisions_match("ABCDEF1", "abcdef1234", 7), revisions_match("abcdef", "abcdef1234", 7)
+    >>> revisions_match("ABCDEF1", "abcdef1234"), revisions_match("abcdef", "abcdef1234")
     (True, False)
     """
     if text is None or other is None:
         return False
     a, b = text.lower(), other.lower()
     shorter = min(len(a), len(b))
-    return shorter >= digits_min and _HEX.issuperset(a + b) and a[:shorter] == b[:shorter]
+    return shorter >= REVISION_DIGITS_MIN and _HEX.issuperset(a + b) and a[:shorter] == b[:shorter]
 
 
 def window_ns(at_ns: int, rules: AttributeRules) -> tuple[int, int]:

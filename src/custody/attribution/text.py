@@ -4,9 +4,14 @@ This file is the only one that says which lines are the same line.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import groupby
+
+from custody.core.digest import content_hash
+from custody.core.ids import ContentHash
+from custody.core.lines import Lines
 
 INFORMATIVE_SIGNS_MIN = 6
 """Letters and digits below which a line says little: a bracket, ``end``, ``else:``."""
@@ -43,6 +48,28 @@ def text_of(data: bytes) -> str:
 def bare(line: str) -> str:
     """The line without any white space."""
     return "".join(line.split())
+
+
+def forget_lines() -> None:
+    """Drop the lines that this process remembers: they belong to the repository that was asked about."""
+    for remembered in (key_of, split_line_words, is_informative):
+        remembered.cache_clear()
+
+
+def line_runs(numbers: Iterable[int]) -> Iterator[Lines]:
+    """Rising line numbers as ranges, neighbors together.
+
+    >>> [str(lines) for lines in line_runs([1, 2, 5])]
+    ['1-2', '5']
+    """
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        places = [number for _, number in run]
+        yield Lines(places[0], places[-1])
+
+
+def hash_of(lines: Iterable[str]) -> ContentHash:
+    """The content hash of lines that ``text_of`` and ``lines_of`` gave."""
+    return content_hash(line.encode("utf-8", "surrogateescape") for line in lines)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -84,7 +84,7 @@ def export_command(
     if agent_trace is not None:
         if output is not None:
             raise InputError("--agent-trace and --output are two exports", hint="give one of them")
-        traces = export_agent_trace(workspace, Path(agent_trace)).report
+        traces = export_agent_trace(workspace, Path(agent_trace))
         left = f"; {traces.left_out:,} edit(s) left out, of which no lines are known" if traces.left_out else ""
         return answer(traces, f"wrote {traces.records:,} trace(s) to '{traces.path}'{left}", as_json=as_json)
     if output is None or output == "-":

@@ -1,6 +1,6 @@
 """Every reason that a verdict can have, in one table; this file is the only one that says which may not be milder."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -222,6 +222,16 @@ CODES: Mapping[ReasonCode, ReasonInfo] = MappingProxyType(
         ),
     }
 )
+
+
+def join_first(parts: Sequence[str], shown_max: int) -> str:
+    """The first ``shown_max`` parts of a sentence, and how many more there are.
+
+    >>> join_first(["a", "b", "c"], 2)
+    'a; b; and 1 more'
+    """
+    rest = len(parts) - shown_max
+    return "; ".join([*parts[:shown_max], *([f"and {rest} more"] if rest > 0 else [])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """What the gate speaks of: what was seen of a change, a reason, and the verdict."""
 
 from dataclasses import dataclass
-from enum import Enum
 
-from custody.attribution import Grade
+from custody.attribution import Grade, LineOwner
 from custody.cite import Finding
 from custody.core.lines import Lines
 from custody.dupes import Category, DuplicateVerdict
@@ -11,18 +10,6 @@ from custody.gate.codes import Reason, VerdictLevel
 from custody.ledger.gap import RecordingGap
 from custody.trust import Approval, ChangeAuthor
 from custody.workspace.period import ChangePeriod
-
-
-class LineOwner(Enum):
-    """Whose lines are, as far as can be shown."""
-
-    AGENT = "agent"
-    MIXED = "mixed"
-    """Partly an agent's."""
-    PERSON = "person"
-    """A person's whom a record names."""
-    NONE = "none"
-    """Nothing shows whose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +106,16 @@ class GateEvidence:
     texts: tuple[ChangeText, ...] = ()
     befores: tuple[CallsBeforeEdit, ...] | MissingEvidence | None = None
     policy: tuple[str, ...] = ()
+
+    @property
+    def ranges(self) -> list[tuple[str, AddedRange]]:
+        """The added lines of every file that could be read, each range with the path of its file."""
+        return [
+            (file.path, added)
+            for file in self.files
+            if not isinstance(file.found, MissingEvidence)
+            for added in file.found
+        ]
 
 
 @dataclass(frozen=True, slots=True)

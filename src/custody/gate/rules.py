@@ -52,8 +52,6 @@ class GateRules:
     """Whether to look at what agents called before they changed a risky file."""
     risky_paths: tuple[str, ...] = RISKY
     """Patterns of the files before whose change calls are looked at."""
-    calls_before: int = 5
-    """How many calls before the change are looked at."""
     calls_learnt_min: int = 200
     """With fewer calls of other sessions, nobody can say what is unusual."""
     call_chance_min: float = 0.02
@@ -73,7 +71,7 @@ class GateRules:
         check_one_of("gate.calls", self.calls, ("on", "off"))
         for pattern in self.risky_paths:
             check_pattern("gate.risky_paths", pattern)
-        check_ranges("gate", {"calls_before": self.calls_before, "calls_learnt_min": self.calls_learnt_min}, least=1)
+        check_range("gate.calls_learnt_min", self.calls_learnt_min, least=1)
         check_range("gate.call_chance_min", self.call_chance_min, least=0, most=1)
         hours = {"gap_hours_before": self.gap_hours_before, "gap_hours_after": self.gap_hours_after}
         check_ranges("gate", hours, least=0)

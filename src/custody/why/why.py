@@ -114,7 +114,7 @@ class _Chain:
             records=sorted({record for signal in self._attribution.evidence for record in signal.records}),
         )
         yield from self._commits(line)
-        trace = self._trace()
+        trace = self._answer.trace
         if trace is None:
             yield EndLink(why=_searched(self._attribution))
             return
@@ -129,14 +129,6 @@ class _Chain:
         yield from self._change(line)
         gaps = [link for link in asked if isinstance(link, EndLink)]
         yield from gaps or [EndLink(why=WHOLE)]
-
-    def _trace(self) -> Trace | None:
-        if self._attribution.kind == "none":
-            return None
-        finding, story = self._answer.finding, self._answer.story
-        if isinstance(finding, TraceAttribution):
-            return finding.candidate.trace
-        return None if story is None else story.trace
 
     def _commits(self, line: int) -> Iterator[ChainCommit]:
         """The commits that the line came through, the latest first."""

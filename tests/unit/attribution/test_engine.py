@@ -8,7 +8,7 @@ import pytest
 from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH
 from custody.attribution.model import Grade, NoAttribution, TraceAttribution, TraceEntry
 from custody.attribution.rules import AttributeRules
-from custody.attribution.signals import SIGNALS
+from custody.attribution.signals import SIGNALS, best_range
 from custody.attribution.tiers import COMBINATIONS, STRUCTURAL, is_enough, tier_of
 from custody.core.evidence import Evidence, Signal
 from custody.core.lines import Lines
@@ -328,11 +328,11 @@ def test_the_best_range_is_the_smallest_that_holds_the_line_else_the_nearest(
     ranges: list[tuple[int, int]], best: tuple[int, int]
 ) -> None:
     for order in (ranges, ranges[::-1]):
-        assert answer(a_candidate("t1", *(an_entry(*lines) for lines in order))).best_range == Lines(*best)
+        assert best_range(a_segment(), a_candidate("t1", *(an_entry(*lines) for lines in order))) == Lines(*best)
 
 
 def test_without_ranges_there_is_no_best_range() -> None:
-    assert answer(a_candidate("t1", HASHED, **LINKED)).best_range is None
+    assert best_range(a_segment(), a_candidate("t1", HASHED, **LINKED)) is None
 
 
 def test_an_answer_is_either_a_trace_or_a_reason() -> None:

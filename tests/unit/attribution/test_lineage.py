@@ -94,14 +94,14 @@ def test_what_says_nothing_of_a_writer_is_neither_agent_nor_person() -> None:
 def test_lines_that_moved_inside_the_file_keep_their_origin() -> None:
     block = ["def moved_function(argument):", "    return argument * 2", "}"]
     rest = ["alpha_line = 1", "beta_line = 2", "gamma_line = 3", "delta_line = 4"]
-    known = carry_origins(TracedText([*block, *rest], [ONE] * 3 + [UNKNOWN] * 4), [*rest, *block], BETWEEN, 0.7, RULES)
+    known = carry_origins(TracedText([*block, *rest], [ONE] * 3 + [UNKNOWN] * 4), [*rest, *block], BETWEEN, 0.7)
     assert states(known) == [0, 0, 0, 0, 1, 1, 1]
 
 
 def test_the_same_boilerplate_typed_elsewhere_is_a_newcomer() -> None:
     old = TracedText(["alpha_line = 1", "logger = getLogger(__name__)", "beta_line = 2"], [UNKNOWN, ONE, UNKNOWN])
     new = ["logger = getLogger(__name__)", *old.lines]
-    assert states(carry_origins(old, new, BETWEEN, 0.7, RULES)) == [-1, 0, 1, 0]
+    assert states(carry_origins(old, new, BETWEEN, 0.7)) == [-1, 0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -115,16 +115,15 @@ def test_the_same_boilerplate_typed_elsewhere_is_a_newcomer() -> None:
 )
 def test_an_edited_line_has_the_share_of_the_words_that_stayed(line: str, state: int, share: float) -> None:
     old = TracedText(["total = price * count * rate"], [ONE])
-    rules = AttributeRules(carry_words_share_min=0.66)
-    (origin,) = carry_origins(old, [line, "unrelated_newcomer()"], BETWEEN, 0.66, rules).origins[:1]
+    (origin,) = carry_origins(old, [line, "unrelated_newcomer()"], BETWEEN, 0.66).origins[:1]
     assert (origin.state, round(origin.share, 6)) == (state, round(share, 6))
 
 
 def test_from_the_threshold_on_a_line_keeps_its_origin() -> None:
     old = TracedText(["a1 b2 c3 d4 e5 f6 g7 h8 i9 j0"], [ONE])
     new = ["a1 b2 c3 d4 e5 f6 g7 xx yy zz"]
-    assert carry_origins(old, new, BETWEEN, 0.7, RULES).origins == (LineOrigin(1, 0.7),)
-    assert carry_origins(old, new, BETWEEN, 0.71, RULES).origins == (BETWEEN,)
+    assert carry_origins(old, new, BETWEEN, 0.7).origins == (LineOrigin(1, 0.7),)
+    assert carry_origins(old, new, BETWEEN, 0.71).origins == (BETWEEN,)
 
 
 def test_inside_one_call_a_line_that_is_nearly_the_old_one_is_the_agents() -> None:
@@ -136,34 +135,34 @@ def test_inside_one_call_a_line_that_is_nearly_the_old_one_is_the_agents() -> No
 def test_a_formatter_that_wraps_and_changes_quotes_changes_no_origin() -> None:
     old = TracedText(["send('alpha', 'beta', gamma)", "person_line = 1"], [ONE, UNKNOWN])
     new = ["send(", '    "alpha",', '    "beta",', "    gamma,", ")", "person_line = 1"]
-    assert states(carry_origins(old, new, BETWEEN, 0.7, RULES)) == [1, 1, 1, 1, 1, 0]
+    assert states(carry_origins(old, new, BETWEEN, 0.7)) == [1, 1, 1, 1, 1, 0]
 
 
 def test_a_line_made_of_two_writers_words_goes_to_the_more_generous_with_the_agents_share() -> None:
     old = TracedText(["alpha beta gamma", "delta"], [ONE, UNKNOWN])
-    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
+    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7).origins
     assert origin == LineOrigin(1, 0.75)
     old = TracedText(["alpha", "beta gamma delta"], [ONE, UNKNOWN])
-    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
+    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7).origins
     assert origin == UNKNOWN
     old = TracedText(["alpha beta", "gamma delta"], [ONE, UNKNOWN])
-    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
+    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7).origins
     assert origin == UNKNOWN, "of equals not the agent"
 
 
 def test_two_agents_words_are_both_agents_words() -> None:
     old = TracedText(["alpha beta gamma", "delta"], [ONE, TWO])
-    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7, RULES).origins
+    (origin,) = carry_origins(old, ["alpha beta gamma delta"], BETWEEN, 0.7).origins
     assert origin == LineOrigin(1, 1.0)
 
 
 def test_a_share_only_ever_shrinks() -> None:
-    half = carry_origins(TracedText(["a1 b2 c3"], [ONE]), ["a1 b2 c3 d4"], BETWEEN, 0.7, RULES)
+    half = carry_origins(TracedText(["a1 b2 c3"], [ONE]), ["a1 b2 c3 d4"], BETWEEN, 0.7)
     assert half.origins == (LineOrigin(1, 0.75),)
-    (again,) = carry_origins(half, ["a1 b2 c3 d4 e5"], BETWEEN, 0.7, RULES).origins
+    (again,) = carry_origins(half, ["a1 b2 c3 d4 e5"], BETWEEN, 0.7).origins
     assert again == LineOrigin(1, 0.6)
 
 
 def test_nothing_carries_to_nothing() -> None:
-    assert carry_origins(NOTHING, [], BETWEEN, 0.7, RULES).origins == ()
-    assert carry_origins(after_one(), [], BETWEEN, 0.7, RULES).origins == ()
+    assert carry_origins(NOTHING, [], BETWEEN, 0.7).origins == ()
+    assert carry_origins(after_one(), [], BETWEEN, 0.7).origins == ()

@@ -90,7 +90,7 @@ def test_origins_are_carried_or_those_of_newcomers_and_never_made_up(
     old: TracedText, new: list[str], words_share_min: float
 ) -> None:
     newcomer = LineOrigin(99)
-    known = carry_origins(old, new, newcomer, words_share_min, RULES)
+    known = carry_origins(old, new, newcomer, words_share_min)
     assert len(known.origins) == len(new)
     allowed = {origin.state for origin in old.origins} | {newcomer.state}
     assert {origin.state for origin in known.origins} <= allowed
@@ -100,7 +100,7 @@ def test_origins_are_carried_or_those_of_newcomers_and_never_made_up(
 
 @given(known_texts())
 def test_a_text_that_nobody_changed_keeps_its_origins_where_it_says_something(old: TracedText) -> None:
-    known = carry_origins(old, old.lines, LineOrigin(99), 0.7, RULES)
+    known = carry_origins(old, old.lines, LineOrigin(99), 0.7)
     for line, before, after in zip(old.lines, old.origins, known.origins, strict=True):
         assert after == before or line in LOW_LINES
 

@@ -225,10 +225,10 @@ def test_an_old_version_is_known_by_its_text_alone() -> None:
     assert base_version(["alpha_line = 1"]) == [VersionLine(key_of("alpha_line = 1"), True, UNKNOWN, ())]
 
 
-def test_a_way_through_commits_has_an_end() -> None:
-    rules = AttributeRules(recursions_max=2)
+def test_a_way_through_commits_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("custody.attribution.origin_search.TRAIL_COMMITS_MAX", 2)
     long = RemovedRun(TracedText(["moved_far_away = compute_it()"], [ONE]), [(EARLIER, EARLIER, EARLIER)])
-    version = OpenVersion(opened("moved_far_away = compute_it()"), COMMIT, rules)
+    version = OpenVersion(opened("moved_far_away = compute_it()"), COMMIT, RULES)
     version.take_moved(long)
     assert version.closed()[0].trail == (EARLIER, SHA)
 

@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from custody.attribution import TIERS
-from custody.attribution.rules import AttributeRules
+from custody.attribution.app.history import DONORS_MAX, FOLLOWED_FILES_MAX, HORIZON_DAYS, HUNK_LINES_MAX
+from custody.attribution.app.proposals import CANDIDATES_MIN
+from custody.attribution.carry import MOVED_CHARACTERS_MIN
+from custody.attribution.origin_search import TRAIL_COMMITS_MAX
+from custody.attribution.rules import CALL_WORDS_SHARE_MIN, AttributeRules
+from custody.attribution.signals import REVISION_DIGITS_MIN
 from custody.core.errors import RulesError
 from tests.builders.rules import taken_though_impossible
 
@@ -38,11 +43,11 @@ def test_the_tiers_are_those_of_section_7() -> None:
 
 
 def test_the_other_numbers_of_the_document_and_its_page() -> None:
-    assert (RULES.near_lines_max, RULES.revision_digits_min, RULES.candidates_min) == (5, 7, 5)
+    assert (RULES.near_lines_max, REVISION_DIGITS_MIN, CANDIDATES_MIN) == (5, 7, 5)
     assert (RULES.window_hours_before, RULES.window_hours_after) == (24, 1)
-    assert (RULES.carry_words_share_min, RULES.call_words_share_min, RULES.mixed_share_min) == (0.7, 0.95, 0.5)
-    assert (RULES.horizon_days_before, RULES.candidate_edits_max) == (2, 8)
-    assert (RULES.hunk_lines_max, RULES.recursions_max) == (5_000, 64)
+    assert (RULES.carry_words_share_min, CALL_WORDS_SHARE_MIN, RULES.mixed_share_min) == (0.7, 0.95, 0.5)
+    assert (HORIZON_DAYS, DONORS_MAX, MOVED_CHARACTERS_MIN) == (2, 8, 24)
+    assert (HUNK_LINES_MAX, FOLLOWED_FILES_MAX, TRAIL_COMMITS_MAX) == (5_000, 64, 64)
     assert RULES.profile == "lineage"
 
 
@@ -59,13 +64,12 @@ def test_no_number_may_be_negative_infinite_or_nan() -> None:
         ({"tier_points_min": (95, 80, 60, 45, 0)}, "'attribute.tier_points_min' is 0, not above 0"),
         ({"tier_confidence": (1.0,) * 5}, "'attribute.tier_confidence' has 5 entries, not 6"),
         ({"tier_confidence": (0.5, 0.6, 0.5, 0.4, 0.3, 0.2)}, "rises from 0.5 .entry 1. to 0.6 .entry 2."),
-        ({"revision_digits_min": 6}, "'attribute.revision_digits_min' is 6, below 7"),
-        ({"carry_words_share_min": 0.96}, "is 0.96, above 'attribute.call_words_share_min', which is 0.95"),
+        ({"carry_words_share_min": 0.96}, "'attribute.carry_words_share_min' is 0.96, above 0.95"),
         ({"points": {**RULES.points, "range_overlap": 11}}, "is 11, above 'attribute.points.range_match', which is 10"),
         ({"points": {**RULES.points, "revision_ancestor": 16}}, "above 'attribute.points.revision_parent'"),
         ({"points": {"commit_link": 40}}, "'attribute.points' has no 'content_hash'"),
         ({"points": {**RULES.points, "luck": 7}}, "'attribute.points' has 'luck'"),
-        ({"hunk_lines_max": 0}, "'attribute.hunk_lines_max' is 0, below 1"),
+        ({"mixed_share_min": 0.0}, "'attribute.mixed_share_min' is 0.0, not above 0"),
     ],
 )
 def test_numbers_that_do_not_fit_together_are_refused(arguments: dict[str, Any], problem: str) -> None:

@@ -24,22 +24,14 @@ SEEN = """\
   attribute.points.range_overlap      5                               default
   attribute.points.timestamp_match    5                               default
 * attribute.near_lines_max            3                               custody.toml: attribute.near_lines_max (default 5)
-  attribute.revision_digits_min       7                               default
-  attribute.candidates_min            5                               default
   attribute.window_hours_before       24                              default
   attribute.window_hours_after        1                               default
   attribute.tier_points_min           95, 80, 60, 45, 25              default
   attribute.tier_confidence           1, 0.999, 0.95, 0.85, 0.7, 0.4  default
   attribute.carry_words_share_min     0.7                             default
-  attribute.call_words_share_min      0.95                            default
-  attribute.moved_signs_min           24                              default
   attribute.mixed_share_min           0.5                             default
-  attribute.horizon_days_before       2                               default
-  attribute.candidate_edits_max       8                               default
-  attribute.hunk_lines_max            5000                            default
-  attribute.recursions_max            64                              default
 
-1 of 23 rules differ from their defaults
+1 of 15 rules differ from their defaults
 read: custody.toml; not there: .ai-git/config.yaml, config/classification_rules.yaml, config/thresholds.yaml,\
  pyproject.toml, environment, ~/.config/custody/config.toml
 attribute   sha256:DIGEST

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from custody.attribution.model import Grade
+from custody.attribution.model import Grade, LineOwner
 from custody.core.lines import Lines
 from custody.gate.checks.attribution import attribution
 from custody.gate.checks.calls import calls
@@ -19,7 +19,6 @@ from custody.gate.model import (
     FileAdditions,
     GateEvidence,
     GateVerdict,
-    LineOwner,
     MissingEvidence,
     RecordState,
     TrustAnswer,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from custody.attribution.model import Grade
+from custody.attribution.model import Grade, LineOwner
 from custody.cite import CitationCode as CiteCode
 from custody.cite import Finding
 from custody.core.lines import Lines
@@ -18,7 +18,6 @@ from custody.gate.model import (
     ChangeText,
     FileAdditions,
     GateEvidence,
-    LineOwner,
     MissingEvidence,
     RecordState,
     SimilarChange,

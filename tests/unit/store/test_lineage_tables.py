@@ -38,7 +38,7 @@ def a_state(id_: int = 1, *, path: RepoPath = PATH, at_ns: int = 10, **fields: A
         kind="hook",
     )
     usual: dict[str, Any] = {"n": 0, "text": None, "keys": (1, -2, 2**63 - 1, -(2**63)), "origins": b"\0\1"}
-    return StateRow(id=id_, path=path, at_ns=at_ns, ref=ref, told=told, **{**usual, **fields})
+    return StateRow(id=id_, path=path, told=told, **{**usual, **fields})
 
 
 def test_a_state_comes_back_as_it_was(store: Store) -> None:
@@ -116,10 +116,6 @@ def test_a_version_is_kept_for_one_commit_path_and_set_of_rules(store: Store) ->
     assert tables.version(PATH, COMMIT, "other rules") is None
     assert tables.version(OTHER, COMMIT, "rules") is None
     assert tables.version(PATH, CommitSha("d" * 40), "rules") is None
-    tables.drop_versions(OTHER)
-    assert tables.version(PATH, COMMIT, "rules") is not None
-    tables.drop_versions(PATH)
-    assert tables.version(PATH, COMMIT, "rules") is None
 
 
 def test_forgetting_a_file_forgets_its_states_its_lines_and_every_version(store: Store) -> None:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from custody.attribution.lineage import LineOrigin
-from custody.attribution.model import AttributionFinding, Grade, Trace, TraceAttribution
+from custody.attribution.model import AttributionFinding, Grade, LineOwner, Trace, TraceAttribution
+from custody.core.evidence import Signal
 from custody.core.ids import CommitSha, RecordRef
 from custody.core.lines import Lines
 
@@ -52,6 +53,37 @@ class LineAnswer:
     def share(self) -> float:
         """How much of the lines is the agent's who is named."""
         return self.origin.share if self.origin.is_agent else self.part
+
+    @property
+    def owner(self) -> LineOwner:
+        """Who wrote the lines."""
+        if isinstance(self.finding, TraceAttribution):
+            return LineOwner.MIXED if self.share < 1.0 else LineOwner.AGENT
+        return LineOwner.PERSON if self.origin.is_person and self.story is not None else LineOwner.NONE
+
+    @property
+    def trace(self) -> Trace | None:
+        """The session that the lines come from; None where no record shows who wrote them."""
+        if isinstance(self.finding, TraceAttribution):
+            return self.finding.candidate.trace
+        return self.story.trace if self.story is not None and self.owner is LineOwner.PERSON else None
+
+    @property
+    def tier(self) -> int | None:
+        """How sure it is that an agent wrote them; None where none is shown to have."""
+        return self.finding.tier if isinstance(self.finding, TraceAttribution) else None
+
+    @property
+    def grade(self) -> Grade | None:
+        """How good the evidence is; None where there is none."""
+        if isinstance(self.finding, TraceAttribution):
+            return self.finding.candidate.grade
+        return self.story.grade if self.story is not None and self.owner is LineOwner.PERSON else None
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """What shows that an agent wrote them."""
+        return self.finding.evidence.signals if isinstance(self.finding, TraceAttribution) else ()
 
     @property
     def lines(self) -> Lines:

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
-from custody.attribution.model import Grade, NoAttribution, Trace, TraceAttribution
+from custody.attribution.model import Grade, LineOwner, NoAttribution, Trace, TraceAttribution
 from custody.attribution.rules import Profile
-from custody.attribution.wire.blame import Attribution, BlameReport, Class, CompetingClaim, SearchScope, SignalReport
+from custody.attribution.wire.blame import Attribution, BlameReport, CompetingClaim, SearchScope, SignalReport
 from custody.capture.hook.event_home import gaps_in
 from custody.core.errors import InputError
 from custody.core.evidence import Signal
@@ -24,7 +23,7 @@ from custody.workspace.workspace import Workspace
 
 SUMMARY_SIGNS_MAX = 200
 
-__all__ = ["BlameReporter", "BlameResult", "Profile", "blame", "class_of"]
+__all__ = ["BlameReporter", "BlameResult", "Profile", "blame"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,93 +54,60 @@ def blame(
 
 
 class BlameReporter:
-    """Answers in the shape that leaves the program; ``strict`` for whoever decides by them (see ``LineAttributor``)."""
+    """Answers in the shape that leaves the program."""
 
-    def __init__(self, evidence: AttributionContext, *, strict: bool = False) -> None:
+    def __init__(self, evidence: AttributionContext) -> None:
         self._evidence = evidence
-        self._answers = LineAttributor(evidence, strict=strict)
         self._summaries: dict[Trace, str | None] = {}
         self._records: dict[RepoPath, int] = {}
 
     def blamed(self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]) -> BlameResult:
         """The report on one file."""
-        texts, answers = self._by_profile(path, commit, stretches)
+        texts, answers = LineAttributor(self._evidence).of_file(path, commit, stretches)
         report = BlameReport(
             path=path.display,
             revision=commit,
             profile=self._evidence.rules.profile,
             rules_digest=digest_text(self._evidence.digest),
             attributions=[self.attribution(answer) for answer in answers],
-            notes=[*self._evidence.history.searched.limits, *self._missing],
+            notes=[*self._evidence.history.searched.limits, *self._missing()],
         )
         return BlameResult(report, texts)
 
-    @cached_property
-    def _missing(self) -> tuple[str, ...]:
+    def _missing(self) -> Iterator[str]:
         """What the answers had to do without: things that could not be recorded, records that are gone."""
-        return tuple(self._looked_for_missing())
-
-    def _looked_for_missing(self) -> Iterator[str]:
         gaps = sum(len(gaps_in(folder)) for folder in self._evidence.workspace.gap_folders)
         if gaps:
             yield f"{gaps:,} thing(s) could not be recorded here; 'custody doctor' says what"
         store = self._evidence.store
-        kept = (
-            ()
-            if store.heads is None
-            else (kept_head.head for kept_head in store.heads.all() if kept_head.head is not None)
-        )
-        if any(head.seq > store.tables.head(head.store).seq for head in kept):
+        heads = () if store.heads is None else (stored.head for stored in store.heads.all())
+        if any(head is not None and head.seq > store.tables.head(head.store).seq for head in heads):
             yield "records are missing from the store; 'custody verify' names them"
-
-    def _by_profile(
-        self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
-    ) -> tuple[Sequence[str], list[LineAnswer]]:
-        """The file's lines, and the answers that the profile in force gives about them."""
-        if self._evidence.rules.profile == "document":
-            return self._by_document(path, commit, stretches)
-        version = self._evidence.version(path, commit)
-        _check(stretches, version.path, len(version.lines))
-        return version.texts, self._answers.of(version, stretches)
-
-    def _by_document(
-        self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
-    ) -> tuple[Sequence[str], list[LineAnswer]]:
-        from custody.attribution.app.blame_document import document_findings  # the usual profile never needs it
-
-        texts = self._evidence.texts(path, commit)
-        _check(stretches, path, len(texts))
-        found = document_findings(self._evidence.workspace, self._evidence.store, commit, path, stretches)
-        return texts, [self._answers.make_document_answer(finding) for finding in found]
 
     def attribution(self, answer: LineAnswer) -> Attribution:
         """One answer as it leaves the program."""
-        finding, story = answer.finding, answer.story
-        known = finding.candidate if isinstance(finding, TraceAttribution) else None
-        trace = known.trace if known is not None else (story.trace if story is not None else None)
-        kind = class_of(answer)
-        named = trace if kind != "none" else None
+        finding, owner, trace = answer.finding, answer.owner, answer.trace
         return Attribution(
             start_line=answer.lines.first,
             end_line=answer.lines.last,
-            kind=kind,
-            share=_share(answer, kind),
-            tier=finding.tier if isinstance(finding, TraceAttribution) else None,
+            kind=owner.value,
+            share=_share(answer),
+            tier=answer.tier,
             confidence=finding.confidence if isinstance(finding, TraceAttribution) else 0.0,
             score=finding.evidence.score if isinstance(finding, TraceAttribution) else 0.0,
-            grade=known.grade.value if known is not None else (story.grade.value if story and named else None),
-            trace_id=None if named is None else named.id,
-            agent=None if named is None else named.agent,
-            model_id=answer.model if named is not None else None,
-            session_id=None if named is None else named.session,
-            tool_call_id=None if named is None else answer.call,
+            grade=None if answer.grade is None else answer.grade.value,
+            trace_id=None if trace is None else trace.id,
+            agent=None if trace is None else trace.agent,
+            model_id=None if trace is None else answer.model,
+            session_id=None if trace is None else trace.session,
+            tool_call_id=None if trace is None else answer.call,
             conversation_url=answer.conversation,
-            conversation_summary=None if named is None else self._summary(named),
-            signals=[signal.name for signal in _signals(answer)],
-            evidence=[_report_signal(signal) for signal in _signals(answer)],
+            conversation_summary=None if trace is None else self._summary(trace),
+            signals=[signal.name for signal in answer.signals],
+            evidence=[_report_signal(signal) for signal in answer.signals],
             commits=[commit for commit in answer.trail if commit is not None],
             reason=finding.reason if isinstance(finding, NoAttribution) else None,
-            searched=self._searched(finding.segment.path) if kind == "none" else None,
+            searched=self._searched(finding.segment.path) if owner is LineOwner.NONE else None,
             claims=[_beside(claim) for claim in answer.others],
         )
 
@@ -161,21 +127,10 @@ class BlameReporter:
         return self._summaries[trace]
 
 
-def class_of(answer: LineAnswer) -> Class:
-    """Whose the lines are: an agent's, partly an agent's, a person's whom a record names, or nobody's that we know."""
-    if isinstance(answer.finding, TraceAttribution):
-        return "mixed" if answer.share < 1.0 else "agent"
-    return "person" if answer.origin.is_person and answer.story is not None else "none"
-
-
-def _share(answer: LineAnswer, kind: Class) -> float:
-    if kind == "mixed":
+def _share(answer: LineAnswer) -> float:
+    if answer.owner is LineOwner.MIXED:
         return round(answer.share, 4)
-    return 1.0 if kind == "agent" else 0.0
-
-
-def _signals(answer: LineAnswer) -> tuple[Signal, ...]:
-    return answer.finding.evidence.signals if isinstance(answer.finding, TraceAttribution) else ()
+    return 1.0 if answer.owner is LineOwner.AGENT else 0.0
 
 
 def _report_signal(signal: Signal) -> SignalReport:
@@ -206,12 +161,3 @@ def _in_order(stretches: Sequence[Lines]) -> list[Lines]:
         else:
             found.append(stretch)
     return found
-
-
-def _check(stretches: Sequence[Lines], path: RepoPath, count: int) -> None:
-    for stretch in stretches:
-        if stretch.last > count:
-            raise InputError(
-                f"'{path.display}' has only {count:,} lines",
-                hint="-L takes lines that the file has",
-            )

@@ -5,52 +5,42 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import groupby
 
+from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.proposals import Proposal, Proposals
 from custody.attribution.engine import attribute
 from custody.attribution.model import AttributionFinding, Segment, TraceCandidate
 from custody.attribution.paths import could_name, file_named
 from custody.attribution.rules import AttributeRules
-from custody.attribution.signals import revisions_match
+from custody.attribution.signals import REVISION_DIGITS_MIN, revisions_match
+from custody.attribution.text import line_runs
 from custody.core.digest import content_hash
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.core.wire.rules_digest import rules_digest
 from custody.git import Ancestry, BlamedText, FileAt, Object, ObjectInfo, Repository, WorkFile
 from custody.store import Store
-from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 _NS = 1_000_000_000
-TABLE = "attribute"
 
 
 def document_findings(
-    workspace: Workspace, store: Store, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines] = ()
+    evidence: AttributionContext, commit: CommitSha | None, path: RepoPath, lines: Sequence[Lines] = ()
 ) -> list[AttributionFinding]:
     """Which trace wrote these lines of ``path`` (all, if none are named) as of ``commit``, or of the work tree."""
-    rules = document_rules(workspace)
-    digest = rules_digest({TABLE: rules})
+    workspace, rules = evidence.workspace, evidence.rules
     blamed = _blamed(workspace, commit, path, lines)  # 1: git blame, parents, times, texts
     segments = _segments(workspace, path, blamed)  # 2: content hashes
-    proposals = _proposals(store, segments, rules)  # 3: link, parent revision, time window
+    proposals = _proposals(evidence.store, segments, rules)  # 3: link, parent revision, time window
     version = commit or workspace.repository.head().commit
     proposals = _touching(workspace.repository, version, path, proposals)  # 4: only what touches the file
-    matches = _candidates(workspace.repository, version, segments, proposals, rules)
+    matches = _candidates(workspace.repository, version, segments, proposals)
     # 5 to 8: score, gate, tier, the best
     return [
-        attribute(segment_text.segment, candidates, rules, rules_digest=digest) for segment_text, candidates in matches
+        attribute(segment_text.segment, candidates, rules, rules_digest=evidence.digest)
+        for segment_text, candidates in matches
     ]
-
-
-def document_rules(workspace: Workspace) -> AttributeRules:
-    """The rules in force, with the document's profile."""
-    effective, _ = load_rules(workspace)
-    rules = effective.tables[TABLE]
-    if not isinstance(rules, AttributeRules):
-        raise TypeError(f"the table '{TABLE}' is of another domain")
-    return replace(rules, profile="document")
 
 
 # --- 1: what git says -------------------------------------------------------------------------------------------------
@@ -106,7 +96,7 @@ def _in_work_tree(workspace: Workspace, path: RepoPath, lines: Sequence[Lines]) 
     there = sorted(known[number] for number in wanted if number in known)
     blamed = dict[int, _BlamedLine]()
     if head is not None and there:
-        blamed = {line.number: line for line in _committed(workspace.repository, head, path, _runs(there))}
+        blamed = {line.number: line for line in _committed(workspace.repository, head, path, line_runs(there))}
     now_ns = workspace.now_ns()
     return [
         replace(blamed[known[number]], number=number, text=texts[number - 1])
@@ -148,12 +138,6 @@ def _unchanged(old: Sequence[bytes], new: Sequence[bytes]) -> dict[int, int]:
     for block in SequenceMatcher(None, *middle, autojunk=False).get_matching_blocks():
         found |= {head + block.b + n + 1: head + block.a + n + 1 for n in range(block.size)}
     return found
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[Lines]:
-    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        places = [number for _, number in run]
-        yield Lines(places[0], places[-1])
 
 
 # --- 2: segments ------------------------------------------------------------------------------------------------------
@@ -241,7 +225,6 @@ def _candidates(
     version: CommitSha | None,
     segments: Sequence[_SegmentText],
     proposals: dict[CommitSha | None, list[Proposal]],
-    rules: AttributeRules,
 ) -> Iterator[tuple[_SegmentText, list[TraceCandidate]]]:
     revisions = _full(
         repository,
@@ -251,7 +234,6 @@ def _candidates(
             for proposal in commit_proposals
             if proposal.revision
         },
-        rules,
     )
     pairs = {
         Ancestry(revisions[proposal.revision], descendant)
@@ -280,12 +262,12 @@ def _precedes(revision: CommitSha | None, commit: CommitSha | None, true: frozen
     return revision is not None and commit is not None and revision != commit and Ancestry(revision, commit) in true
 
 
-def _full(repository: Repository, written: set[str], rules: AttributeRules) -> dict[str | None, CommitSha]:
+def _full(repository: Repository, written: set[str]) -> dict[str | None, CommitSha]:
     """The commits that revisions name, which may be abbreviated; those that are not here name none."""
-    asked = sorted(text for text in written if len(text) >= rules.revision_digits_min)
+    asked = sorted(text for text in written if len(text) >= REVISION_DIGITS_MIN)
     found = zip(asked, repository.look_up(asked), strict=True) if asked else ()
     return {
         text: CommitSha(info.id)
         for text, info in found
-        if isinstance(info, ObjectInfo) and info.kind == "commit" and revisions_match(text, info.id, 1)
+        if isinstance(info, ObjectInfo) and info.kind == "commit" and revisions_match(text, info.id)
     }

@@ -5,10 +5,9 @@ names a file by the end of its path counts only when no trace that may have writ
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from custody.attribution.answer_merge import AttributionRun, merge_findings
-from custody.attribution.app.blame_document import TABLE, document_rules
 from custody.attribution.app.proposals import Proposal, Proposals
 from custody.attribution.engine import attribute
 from custody.attribution.model import AttributionFinding, Segment, TraceAttribution
@@ -20,6 +19,7 @@ from custody.core.views import TracedFile
 from custody.core.wire.rules_digest import rules_digest
 from custody.ledger.queries.prompts import first_prompt
 from custody.store import Store
+from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
 
 
@@ -35,8 +35,8 @@ class SegmentOrigin:
 
 def blame_segments(workspace: Workspace, segments: Iterable[Segment], *, with_prompt: bool) -> list[SegmentOrigin]:
     """Who wrote the segments of one file, neighbors with the same trace and tier as one."""
-    rules = document_rules(workspace)
-    digest = rules_digest({TABLE: rules})
+    rules = replace(load_rules(workspace)[0].of(AttributeRules), profile="document")
+    digest = rules_digest({"attribute": rules})
     ordered = sorted(segments, key=lambda segment: segment.lines)
     with workspace.reading() as store, store.reading():
         asking = _SegmentQuery(store, rules)

@@ -1,14 +1,16 @@
 """What agents wrote in each commit: the lines that it brought, by whom; the form in which other tools tell it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.commit_claims import CommitClaim, attested_in
 from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.findings import LineAttributor
+from custody.attribution.app.history import HORIZON_DAYS
 from custody.attribution.model import TraceAttribution
 from custody.attribution.queries.traces import first_trace_ns, revisions_of_traces
+from custody.attribution.text import line_runs
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
@@ -63,7 +65,7 @@ def commits_written(evidence: AttributionContext, *, captured: bool = False) -> 
 def _open_since(evidence: AttributionContext) -> int | None:
     """From when on a commit's lines may have another answer than a claim about that commit; None for never."""
     known = (evidence.lineage.tables.earliest_ns(), first_trace_ns(evidence.store))
-    before = int(evidence.rules.horizon_days_before * DAY_NS)
+    before = HORIZON_DAYS * DAY_NS
     return min((at - before for at in known if at is not None), default=None)
 
 
@@ -111,7 +113,7 @@ def _of_file(
     brought = [n for n, line in enumerate(version.lines, start=1) if line.trail and line.trail[-1] == commit]
     if not brought:
         return
-    for answer in answers.of(version, list(_runs(brought))):
+    for answer in answers.of(version, list(line_runs(brought))):
         if isinstance(answer.finding, TraceAttribution):
             yield _wrote(commit, path, version.texts, answer, answer.finding)
 
@@ -149,21 +151,3 @@ def _wrote(
         captured=answer.story is not None,
         texts=tuple(texts[lines.first - 1 : lines.last]),
     )
-
-
-def _runs(numbers: Iterable[int]) -> Iterator[Lines]:
-    """Neighbouring numbers as stretches.
-
-    >>> [str(lines) for lines in _runs([1, 2, 5])]
-    ['1-2', '5']
-    """
-    first = last = 0
-    for number in numbers:
-        if first and number == last + 1:
-            last = number
-            continue
-        if first:
-            yield Lines(first, last)
-        first = last = number
-    if first:
-        yield Lines(first, last)

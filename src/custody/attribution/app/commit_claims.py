@@ -18,7 +18,8 @@ from custody.attribution.engine import attribute
 from custody.attribution.lineage import UNKNOWN
 from custody.attribution.model import Grade, NoAttribution, Segment, Trace, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.queries.traces import traced_files_of_commits
-from custody.core.digest import content_hash, content_hashes_match
+from custody.attribution.text import hash_of
+from custody.core.digest import content_hashes_match
 from custody.core.errors import GitError
 from custody.core.ids import CommitSha, RecordRef
 from custody.core.lines import Lines
@@ -41,8 +42,8 @@ class _CommitLine:
 
 
 @dataclass(frozen=True, slots=True)
-class _ClaimedRange:
-    """One stretch of a commit's file that is said to be an agent's."""
+class ClaimedRange:
+    """One line range that another tool says is an agent's."""
 
     file: TracedFile
     range: TracedRange
@@ -50,6 +51,7 @@ class _ClaimedRange:
 
     @property
     def trace(self) -> Trace:
+        """The session that a claim about a commit names."""
         return Trace(f"{self.file.agent}:{self.file.session}", self.file.agent, self.file.session)
 
     @property
@@ -59,7 +61,17 @@ class _ClaimedRange:
 
     @property
     def model(self) -> str | None:
+        """The model that is said to have written it."""
         return self.range.model or self.file.model
+
+    @property
+    def conversation(self) -> str | None:
+        """Where the conversation is said to be."""
+        return self.range.conversation or self.file.conversation
+
+    def answering(self, answer: LineAnswer, finding: TraceAttribution) -> LineAnswer:
+        """The answer that this claim gives where nothing else does."""
+        return replace(answer, finding=finding, model=self.model, conversation=self.conversation, part=self.range.share)
 
     @property
     def claim_row(self) -> "_ClaimRow":
@@ -100,9 +112,7 @@ def attested_in(evidence: AttributionContext, commit: Commit) -> Iterator[Commit
         for lines, some in _stretches(confirmed):
             # Who of them answers depends on what they say, not on which of the lines they say it.
             said = tuple(claim.claim_row for claim in some)
-            hashed = content_hash(
-                text.encode("utf-8", "surrogateescape") for text in texts[lines.first - 1 : lines.last]
-            )
+            hashed = hash_of(texts[lines.first - 1 : lines.last])
             segment = Segment(path, lines, commit.id, parent, at_ns, hashed)
             if said not in chosen:
                 found = _chosen(evidence, segment, some)
@@ -113,7 +123,7 @@ def attested_in(evidence: AttributionContext, commit: Commit) -> Iterator[Commit
                 yield CommitClaim(path, lines, _candidate(claim, segment), claim.model, claim.range.share)
 
 
-def _stretches(claims: Sequence[_ClaimedRange]) -> Iterator[tuple[Lines, list[_ClaimedRange]]]:
+def _stretches(claims: Sequence[ClaimedRange]) -> Iterator[tuple[Lines, list[ClaimedRange]]]:
     """Neighbouring lines of which the same is claimed, with the claims."""
     begin: dict[int, list[int]] = {}
     end: dict[int, list[int]] = {}
@@ -131,39 +141,39 @@ def _stretches(claims: Sequence[_ClaimedRange]) -> Iterator[tuple[Lines, list[_C
 
 def _claims(
     evidence: AttributionContext, commits: Sequence[CommitSha]
-) -> dict[tuple[CommitSha, RepoPath], list[_ClaimedRange]]:
+) -> dict[tuple[CommitSha, RepoPath], list[ClaimedRange]]:
     """The claims about these commits, by commit and file, the latest record last."""
     if evidence.lineage.tables.first_traced_ns() is None:
         return {}
-    found: dict[tuple[CommitSha, RepoPath], list[_ClaimedRange]] = {}
+    found: dict[tuple[CommitSha, RepoPath], list[ClaimedRange]] = {}
     for seen in traced_files_of_commits(evidence.store, commits):
         file = seen.view
         if file.of_revision:
             claims = found.setdefault((CommitSha(str(file.revision)), file.path), [])
-            claims.extend(_ClaimedRange(file, said, seen.record.ref) for said in file.ranges if said.lines is not None)
+            claims.extend(ClaimedRange(file, said, seen.record.ref) for said in file.ranges if said.lines is not None)
     return found
 
 
-def _is_confirmed(evidence: AttributionContext, claim: _ClaimedRange) -> bool:
+def _is_confirmed(evidence: AttributionContext, claim: ClaimedRange) -> bool:
     """Whether the commit has the text that the claim gives the hash of; a claim without one has nothing to show."""
     if claim.range.hash is None or claim.range.lines is None:
         return True
     texts = evidence.history.texts(CommitSha(str(claim.file.revision)), claim.file.path)
     there = texts[claim.range.lines.first - 1 : claim.range.lines.last]
-    hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in there)
+    hashed = hash_of(there)
     return content_hashes_match(hashed, claim.range.hash)
 
 
 def _chosen(
-    evidence: AttributionContext, segment: Segment, claims: Sequence[_ClaimedRange]
-) -> tuple[TraceAttribution, _ClaimedRange] | None:
+    evidence: AttributionContext, segment: Segment, claims: Sequence[ClaimedRange]
+) -> tuple[TraceAttribution, ClaimedRange] | None:
     """The claim that answers where several are about the same lines, and the answer."""
     candidates = {_candidate(claim, segment): claim for claim in claims}
     finding = attribute(segment, list(candidates), evidence.rules, rules_digest=evidence.digest)
     return (finding, candidates[finding.candidate]) if isinstance(finding, TraceAttribution) else None
 
 
-def _candidate(claim: _ClaimedRange, segment: Segment) -> TraceCandidate:
+def _candidate(claim: ClaimedRange, segment: Segment) -> TraceCandidate:
     confirmed = claim.range.hash is not None
     return TraceCandidate(
         trace=claim.trace,
@@ -187,7 +197,7 @@ class _FileClaims:
         self,
         evidence: AttributionContext,
         version: FileVersion,
-        claims: dict[tuple[CommitSha, RepoPath], list[_ClaimedRange]],
+        claims: dict[tuple[CommitSha, RepoPath], list[ClaimedRange]],
     ) -> None:
         self._evidence = evidence
         self._version = version
@@ -204,30 +214,27 @@ class _FileClaims:
                 continue
             yield self._add_claims(self._narrowed(answer, stretch), claims)
 
-    def _add_claims(self, answer: LineAnswer, claims: Sequence[_ClaimedRange]) -> LineAnswer:
+    def _add_claims(self, answer: LineAnswer, claims: Sequence[ClaimedRange]) -> LineAnswer:
         segment = answer.finding.segment
         if claims and answer.origin == UNKNOWN and isinstance(answer.finding, NoAttribution):
             chosen = _chosen(self._evidence, segment, claims)
             if chosen is not None:
                 finding, best = chosen
-                conversation = best.range.conversation or best.file.conversation
-                answer = replace(
-                    answer, finding=finding, model=best.model, conversation=conversation, part=best.range.share
-                )
+                answer = best.answering(answer, finding)
         return replace(answer, others=_others(answer, claims))
 
-    def _of(self, number: int) -> tuple[_ClaimedRange, ...]:
+    def _of(self, number: int) -> tuple[ClaimedRange, ...]:
         """What is claimed of a line."""
         place = self._places.get(number)
         return () if place is None else self._by_place.get(place, ())
 
     @cached_property
-    def _by_place(self) -> dict[_CommitLine, tuple[_ClaimedRange, ...]]:
+    def _by_place(self) -> dict[_CommitLine, tuple[ClaimedRange, ...]]:
         """The claims about each place that a line of the version comes from."""
         wanted: dict[tuple[CommitSha, RepoPath], list[int]] = {}
         for place in self._places.values():
             wanted.setdefault((place.commit, place.path), []).append(place.line)
-        found: dict[_CommitLine, tuple[_ClaimedRange, ...]] = {}
+        found: dict[_CommitLine, tuple[ClaimedRange, ...]] = {}
         for (commit, path), numbers in wanted.items():
             numbers.sort()
             told = self._claims.get((commit, path), ())
@@ -276,11 +283,11 @@ class _FileClaims:
         if lines == finding.segment.lines:
             return answer
         texts = self._version.texts[lines.first - 1 : lines.last]
-        hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in texts)
+        hashed = hash_of(texts)
         return replace(answer, finding=replace(finding, segment=replace(finding.segment, lines=lines, hash=hashed)))
 
 
-def _others(answer: LineAnswer, claims: Sequence[_ClaimedRange]) -> tuple[ToolClaim, ...]:
+def _others(answer: LineAnswer, claims: Sequence[ClaimedRange]) -> tuple[ToolClaim, ...]:
     """Who claims the lines beside whoever the answer names."""
     named = answer.finding.candidate.trace if isinstance(answer.finding, TraceAttribution) else None
     told = {claim.trace: claim.tool_claim for claim in claims if claim.trace != named}

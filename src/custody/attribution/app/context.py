@@ -9,10 +9,9 @@ from custody.attribution.app.history import History
 from custody.attribution.app.removed_lines import RemovedLines
 from custody.attribution.app.replay import Lineage
 from custody.attribution.carry import UnmatchedRange, align, equal_blocks, gaps_of
-from custody.attribution.lineage import TracedText
-from custody.attribution.origin_search import AddingCommit, CommitHunk, RemovedRun, VersionLine, spliced
+from custody.attribution.origin_search import AddingCommit, CommitHunk, VersionLine, removed_by, spliced
 from custody.attribution.rules import AttributeRules, Profile
-from custody.attribution.text import lines_of, text_of
+from custody.attribution.text import forget_lines, lines_of, text_of
 from custody.config import EffectiveRules
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, Digest
@@ -66,10 +65,6 @@ class AttributionContext:
         lineage = Lineage(self.store, self.objects, self.rules)
         lineage.catch_up(self.workspace.progress.start, self.workspace.progress.step)
         return lineage
-
-    def catch_up(self) -> None:
-        """Replay what was captured; ``StoreUnwritable`` where there is something new and it cannot be kept."""
-        _ = self.lineage
 
     @cached_property
     def history(self) -> History:
@@ -158,7 +153,7 @@ class AttributionContext:
         ]
         if not hunks:
             return list(old)
-        replaced = [(hunk, _removed(old, hunk)) for hunk in hunks]
+        replaced = [(hunk, removed_by(hunk, old)) for hunk in hunks]
         return self.history.explained(spliced(old, hunks), AddingCommit(None, self.workspace.now_ns()), path, replaced)
 
 
@@ -171,9 +166,10 @@ def open_attribution(
     if profile is not None:
         rules = replace(rules, profile=profile)
     with open_store_with_traces(workspace) as store, workspace.repository.objects() as objects, ExitStack() as stack:
+        stack.callback(forget_lines)
         evidence = AttributionContext(workspace, store, objects, rules)
         try:
-            evidence.catch_up()
+            _ = evidence.lineage  # replays what is new, which a store that cannot be written refuses
         except StoreUnwritable:
             copy = workspace.private_copy(store)
             if copy is None:
@@ -198,11 +194,6 @@ def open_store_with_traces(workspace: Workspace) -> AbstractContextManager[Store
 def _hunk(committed: Sequence[str], texts: Sequence[str], gap: UnmatchedRange) -> CommitHunk:
     removed, added = committed[gap.old_first : gap.old_end], texts[gap.new_first : gap.new_end]
     return CommitHunk(gap.old_first, tuple(removed), gap.new_first, tuple(added))
-
-
-def _removed(old: Sequence[VersionLine], hunk: CommitHunk) -> RemovedRun:
-    gone = old[hunk.old_first : hunk.old_first + len(hunk.removed)]
-    return RemovedRun(TracedText(hunk.removed, [line.origin for line in gone]), [line.trail for line in gone])
 
 
 def _text_lines(path: RepoPath, content: bytes) -> list[str]:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from custody.attribution.app.commit_authors import AgentLines, commits_written
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.proposals import added_ranges
 from custody.attribution.queries.traces import sessions_with_files, traced_files
+from custody.attribution.text import hash_of
 from custody.capture.claims.agent_trace import (
     AGENT_TRACE_VERSION,
     METADATA,
@@ -44,21 +44,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+")
 """What the specification takes for the address of a conversation; other tools put names of their own there."""
 
 
-@dataclass(frozen=True, slots=True)
-class TraceExportCount:
-    """How many records were written, and how many edits and files were left out because no lines of them are known."""
-
-    path: str
-    records: int
-    left_out: int
-
-    @property
-    def report(self) -> ExportTracesReport:
-        """The same as it leaves the program."""
-        return ExportTracesReport(path=self.path, records=self.records, left_out=self.left_out)
-
-
-def export_agent_trace(workspace: Workspace, path: Path) -> TraceExportCount:
+def export_agent_trace(workspace: Workspace, path: Path) -> ExportTracesReport:
     """Write what calls brought into commits, what they wrote that no commit holds, and every trace that was imported.
 
     The file appears whole or not at all.
@@ -71,7 +57,7 @@ def export_agent_trace(workspace: Workspace, path: Path) -> TraceExportCount:
                 continue
             out.write(encode_trace(record))
             written += 1
-    return TraceExportCount(str(path), written, left_out)
+    return ExportTracesReport(path=str(path), records=written, left_out=left_out)
 
 
 @contextmanager
@@ -117,7 +103,7 @@ def _of_commit(written: Sequence[AgentLines]) -> Iterator[TraceRecord]:
     for who, call_written in by_call.items():
         files: dict[str, list[Range]] = {}
         for wrote in call_written:
-            hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in wrote.texts)
+            hashed = hash_of(wrote.texts)
             files.setdefault(str(wrote.path), []).append(Range(wrote.lines.first, wrote.lines.last, hashed))
         at_ns = min((wrote.at_ns for wrote in call_written if wrote.at_ns is not None), default=0)
         yield commit_trace(call_written[0].commit, text_from(at_ns), who, files)

@@ -1,7 +1,6 @@
 """From origins to answers: which trace wrote a stretch of lines, on what signals, how sure."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from custody.attribution.app.answers import LineAnswer, Story
@@ -24,9 +23,11 @@ from custody.attribution.model import (
 from custody.attribution.moments import IMPORTED
 from custody.attribution.origin_search import VersionLine
 from custody.attribution.queries.lineage import StateAuthor
-from custody.core.digest import content_hash
-from custody.core.ids import PENDING, AgentName, CommitSha, RecordRef, SessionId, StoreId
+from custody.attribution.text import hash_of
+from custody.core.errors import InputError
+from custody.core.ids import PENDING, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.lines import Lines
+from custody.core.paths import RepoPath
 from custody.core.view_merge import merge_calls
 from custody.core.views import TRANSCRIPT, FileEdit, TracedFile
 from custody.git import Ancestry
@@ -70,7 +71,27 @@ class LineAttributor:
         answers = attested_findings(self._evidence, version, answers)
         return traced_findings(self._evidence, version, answers)
 
-    def make_document_answer(self, finding: AttributionFinding) -> LineAnswer:
+    def of_file(
+        self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines] = ()
+    ) -> tuple[Sequence[str], list[LineAnswer]]:
+        """The lines of a file, and the answers that the profile in force gives about them."""
+        if self._evidence.rules.profile == "document":
+            return self._by_document(path, commit, stretches)
+        version = self._evidence.version(path, commit)
+        _check_stretches(stretches, path, len(version.lines))
+        return version.texts, self.of(version, stretches)
+
+    def _by_document(
+        self, path: RepoPath, commit: CommitSha | None, stretches: Sequence[Lines]
+    ) -> tuple[Sequence[str], list[LineAnswer]]:
+        from custody.attribution.app.blame_document import document_findings  # the usual profile never needs it
+
+        texts = self._evidence.texts(path, commit)
+        _check_stretches(stretches, path, len(texts))
+        found = document_findings(self._evidence, commit, path, stretches)
+        return texts, [self._make_document_answer(finding) for finding in found]
+
+    def _make_document_answer(self, finding: AttributionFinding) -> LineAnswer:
         """A finding of profile ``document`` as an answer: its commit, and the model and place that its trace names."""
         trail = (finding.segment.commit,)
         if not isinstance(finding, TraceAttribution):
@@ -91,8 +112,7 @@ class LineAttributor:
                         view.conversation or (first.conversation if first else None),
                     )
                 if isinstance(view, FileEdit):
-                    wrote = _LineWriter(view.agent, view.session, view.call, view.at_ns)
-                    return self._model(wrote, candidate.grade), None
+                    return self._model(view, view.session, candidate.grade), None
         return None, None
 
     def story(self, state: int) -> Story | None:
@@ -133,7 +153,7 @@ class LineAttributor:
         elif line.trail:
             parent, at_ns = version.base, self._evidence.workspace.now_ns()
         texts = version.texts[lines.first - 1 : lines.last]
-        hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in texts)
+        hashed = hash_of(texts)
         return Segment(version.path, lines, commit, parent, at_ns, hashed)
 
     def _older(self, segments: Sequence[tuple[Segment, VersionLine]]) -> frozenset[Ancestry]:
@@ -209,7 +229,7 @@ class LineAttributor:
         return Story(
             trace=Trace(f"{told.agent}:{told.session}", told.agent, told.session),
             call=told.call,
-            model=self._model(_LineWriter(told.agent, told.session, told.call, told.at_ns), grade),
+            model=self._model(told, told.session, grade),
             grade=grade,
             at_ns=told.at_ns,
             revision=told.revision,
@@ -220,16 +240,16 @@ class LineAttributor:
         is_claim = told.kind in IMPORTED_KINDS or not self.is_intact(told.ref.store)
         return Grade.CLAIMED if is_claim else Grade.RECORDED
 
-    def _model(self, wrote: "_LineWriter", grade: Grade) -> str | None:
+    def _model(self, wrote: FileEdit | StateAuthor, session: SessionId, grade: Grade) -> str | None:
         """The model that wrote: the call's own, or the session's latest before it."""
-        told = [] if wrote.call is None else call_views(self._store, wrote.session, wrote.call)
+        told = [] if wrote.call is None else call_views(self._store, session, wrote.call)
         only = EVERYTHING if grade is Grade.CLAIMED or not self._strict else self._only
         if only is not EVERYTHING:
             told = [seen for seen in told if not is_claim(seen.record, only.chains)]
-        sessions = sessions_before(self._store, wrote.agent, wrote.session, wrote.at_ns, only)
+        sessions = sessions_before(self._store, wrote.agent, session, wrote.at_ns, only)
         if len(sessions) >= SESSIONS_READ_MAX and only is EVERYTHING:
             # So many claims may stand before what was recorded of the session.
-            sessions += sessions_before(self._store, wrote.agent, wrote.session, wrote.at_ns, self._only)
+            sessions += sessions_before(self._store, wrote.agent, session, wrote.at_ns, self._only)
         for merge_call in merge_calls(seen.view for seen in told):
             if merge_call.agent == wrote.agent and merge_call.model is not None:
                 return merge_call.model
@@ -237,14 +257,13 @@ class LineAttributor:
         return next((s.model for s in sorted(named, key=lambda s: -s.started_ns) if s.model is not None), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _LineWriter:
-    """Who wrote, by which call, when."""
-
-    agent: AgentName
-    session: SessionId
-    call: str | None
-    at_ns: int
+def _check_stretches(stretches: Sequence[Lines], path: RepoPath, count: int) -> None:
+    for stretch in stretches:
+        if stretch.last > count:
+            raise InputError(
+                f"'{path.display}' has only {count:,} lines",
+                hint="-L takes lines that the file has",
+            )
 
 
 def _why_none(line: VersionLine) -> str:

@@ -110,8 +110,6 @@ class ForeignStates:
             row = StateRow(
                 id=self._places[store][state.seq, state.n],
                 path=path,
-                at_ns=state.at_ns,
-                ref=RecordRef(store, Seq(state.seq)),
                 n=state.n,
                 told=_make_state_author(store, state, IMPORTED if is_claim else state.kind),
                 text=None,

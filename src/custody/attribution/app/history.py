@@ -24,6 +24,8 @@ from custody.attribution.origin_search import (
     VersionLine,
     base_version,
     join_merge_parents,
+    removed_by,
+    removed_lines,
     spliced,
 )
 from custody.attribution.packing import pack_version, unpack_origins, unpack_version
@@ -40,6 +42,15 @@ HOUR_NS = 3_600 * NS
 DAY_NS = 24 * HOUR_NS
 TOGETHER_MIN = 8
 """So many files are worth reading the whole line of commits instead of each file's own."""
+
+HORIZON_DAYS = 2
+"""Commits older than the first recorded edit by more than this are not read: clocks of machines differ by less."""
+DONORS_MAX = 8
+"""Captured states that are aligned with the new lines of one commit, the best first; more hardly ever explain more."""
+HUNK_LINES_MAX = 5_000
+"""More new lines at once are compared exactly and without white space only, and the answer says so."""
+FOLLOWED_FILES_MAX = 64
+"""Versions of files that moved lines are followed through, and the answer says so where it stops."""
 
 
 @dataclass(slots=True)
@@ -87,7 +98,7 @@ class History:
         self.liked: Callable[[CommitSha, RepoPath, Sequence[LineMatch]], None] | None = None
         """Told what commits have like captured states, if somebody wants to know."""
         earliest = min((at for at in (self._tables.earliest_ns(), self._tables.first_traced_ns()) if at), default=None)
-        before = int(self._rules.horizon_days_before * DAY_NS)
+        before = HORIZON_DAYS * DAY_NS
         self.since_ns = None if earliest is None else earliest - before
 
     def version(self, commit: CommitSha, path: RepoPath, *, keyed: bool = True) -> list[VersionLine]:
@@ -102,7 +113,7 @@ class History:
         if kept is not None:
             return kept
         lines = self._walked(commit, path, texts)
-        self._keep(commit, path, lines)
+        self._memo[(commit, path)] = lines
         return lines
 
     def prepare(self, commit: CommitSha, paths: Collection[RepoPath]) -> None:
@@ -147,8 +158,8 @@ class History:
         donors = self._donors(version, commit, path)
         version.take_from(donors)
         version.take_whole(donors)
-        if len(version.open_keys) > self._rules.hunk_lines_max:
-            self._note(f"more than {self._rules.hunk_lines_max:,} new lines at once were compared line by line only")
+        if len(version.open_keys) > HUNK_LINES_MAX:
+            self._note(f"more than {HUNK_LINES_MAX:,} new lines at once were compared line by line only")
             return version.closed()
         if not version.is_settled:
             version.take_moved(_all_removed(hunks))
@@ -205,9 +216,6 @@ class History:
         """When a commit was made, or the latest one among its lines where clocks went backwards."""
         commits = {commit, *(sha for line in lines for sha in line.trail if sha is not None)}
         return max(_made_ns(found) for found in self._repository.log(sorted(commits), walk=Walk(count_max=1)))
-
-    def _keep(self, commit: CommitSha, path: RepoPath, lines: list[VersionLine]) -> None:
-        self._memo[(commit, path)] = lines
 
     def save(self) -> None:
         """Keep the versions that were asked for, so that the next question starts from there."""
@@ -267,7 +275,7 @@ class History:
             old = [] if parent is None else self._parent(parent, path)
             made = [] if diff is None else [self.as_captured(hunk_of(hunk)) for hunk in diff.hunks]
             sides.append(spliced(old, made))
-            hunks.append([(hunk, _removed(old, hunk)) for hunk in made])
+            hunks.append([(hunk, removed_by(hunk, old)) for hunk in made])
         lines = join_merge_parents(sides) if len({len(side) for side in sides}) == 1 else sides[0]
         return self.explained(lines, commit, path, hunks[0])
 
@@ -289,7 +297,7 @@ class History:
         old = [] if parent is None else self._elsewhere(parent, diff.change.old.path)
         made = [self.as_captured(hunk_of(hunk)) for hunk in diff.hunks]
         lines = spliced(old, made)
-        return self.explained(lines, commit, path, [(hunk, _removed(old, hunk)) for hunk in made])
+        return self.explained(lines, commit, path, [(hunk, removed_by(hunk, old)) for hunk in made])
 
     def _renamed(self, commit: GitCommit, path: RepoPath) -> FileDiff | None:
         """How a commit that brought ``path`` did so, when it renamed or copied a file to it."""
@@ -309,8 +317,8 @@ class History:
 
     def _elsewhere(self, commit: CommitSha, path: RepoPath) -> list[VersionLine]:
         """A file as of another place in history, followed as far as the rules allow."""
-        if len(self._asked) >= self._rules.recursions_max:
-            self._note(f"moved lines were followed through {self._rules.recursions_max} files only")
+        if len(self._asked) >= FOLLOWED_FILES_MAX:
+            self._note(f"moved lines were followed through {FOLLOWED_FILES_MAX} files only")
             return base_version(self.texts(commit, path))
         return self.version(commit, path)
 
@@ -326,17 +334,14 @@ class History:
         until = self._until_ns(commit)
         voted = [state for state in self._voted(version) if state.path == path and state.at_ns <= until]
         around = [self._tables.last_of(path, commit.at_ns), self._tables.last_of(path, until)]
-        rows = {row.id: row for row in (*voted[: self._rules.candidate_edits_max], *around) if row is not None}
+        rows = {row.id: row for row in (*voted[:DONORS_MAX], *around) if row is not None}
         return [self._donor(row, commit) for row in rows.values()]
 
     def _donors_elsewhere(self, version: OpenVersion, commit: AddingCommit, path: RepoPath) -> list[Donor]:
         """States of other files that lines may have come from: only what those files no longer have."""
         until = self._until_ns(commit)
         rows = [state for state in self._voted(version) if state.path != path and state.at_ns <= until]
-        return [
-            self._donor(row, commit, self._absent_from(commit, row.path))
-            for row in rows[: self._rules.candidate_edits_max]
-        ]
+        return [self._donor(row, commit, self._absent_from(commit, row.path)) for row in rows[:DONORS_MAX]]
 
     def _until_ns(self, commit: AddingCommit) -> int:
         """Until when a call can have written what a commit holds; clocks may differ by as much as the time window."""
@@ -393,7 +398,7 @@ class History:
             old = [] if parent is None else self._elsewhere(parent, taken.path)
             for hunk in taken.hunks:
                 found.extend(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False))
-        return _removed_of(found)
+        return removed_lines(found)
 
     def _first_parent(self, commit: CommitSha) -> CommitSha | None:
         found = self._objects.read(commit)
@@ -413,15 +418,6 @@ def _touched(touch: Touch, older: Touch | None) -> _HistoryStep:
 
 def _is_new(diff: FileDiff | None) -> bool:
     return diff is not None and diff.change.old is None
-
-
-def _removed(old: Sequence[VersionLine], hunk: CommitHunk) -> RemovedRun:
-    return _removed_of(list(zip(hunk.removed, old[hunk.old_first : hunk.old_first + len(hunk.removed)], strict=False)))
-
-
-def _removed_of(found: Sequence[tuple[str, VersionLine]]) -> RemovedRun:
-    known = TracedText([text for text, _ in found], [line.origin for _, line in found])
-    return RemovedRun(known, [line.trail for _, line in found])
 
 
 def _all_removed(hunks: Iterable[tuple[CommitHunk, RemovedRun]]) -> RemovedRun:

@@ -16,7 +16,7 @@ from custody.attribution.queries.traces import (
     traced_files_of_commits,
 )
 from custody.attribution.rules import AttributeRules
-from custody.attribution.signals import window_ns
+from custody.attribution.signals import REVISION_DIGITS_MIN, window_ns
 from custody.core.digest import content_hash, whole_hash
 from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId, StoreId
 from custody.core.lines import Lines
@@ -28,6 +28,9 @@ from custody.store import ObservedView, Store
 
 _RECORDED = frozenset(("hook", "snapshot"))
 """Kinds of records that our own hook made while it happened; all others are what somebody says afterwards."""
+
+CANDIDATES_MIN = 5
+"""With fewer candidates than this, document 000 asks the time window for more."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Proposals:
         traces = {
             observed_view.view.session for observed_view in seen if could_name(observed_view.view.path, segment.path)
         }
-        if len(traces) < self.rules.candidates_min:
+        if len(traces) < CANDIDATES_MIN:
             seen += self._in_window(segment)
         proposals: dict[tuple[RecordRef, int], Proposal] = {}
         for observed_view in seen:
@@ -150,8 +153,8 @@ class Proposals:
     def _at_parent(self, segment: Segment) -> Iterator[_ProposalSearch]:
         parent = segment.parent
         if parent is not None:
-            digits = self.rules.revision_digits_min
-            yield from self._once("traced at", parent, partial(traced_files_at, self.store, parent, digits))
+            traced = partial(traced_files_at, self.store, parent, REVISION_DIGITS_MIN)
+            yield from self._once("traced at", parent, traced)
             yield from self._once("edits at", parent, partial(edits_of_file_at, self.store, segment.path, parent))
 
     def _in_window(self, segment: Segment) -> Iterator[_ProposalSearch]:

@@ -1,11 +1,10 @@
 """What records say of single lines: which agents brought them, and how many of their words a text holds."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Container, Mapping, Sequence
 
 from custody.attribution.app.context import AttributionContext
-from custody.attribution.text import is_informative, key_of, split_line_words
+from custody.attribution.text import is_informative, key_of, lines_of, split_line_words
 from custody.core.paths import RepoPath
 
 
@@ -22,17 +21,16 @@ def find_agents_by_line(
     return {single[key]: agents for key, agents in agents_by_key.items()}
 
 
-def compute_word_share(lines: Sequence[str], text: str) -> float:
-    """Return the share of the words of ``lines`` that occur in ``text``; 1 for lines without words.
+def words_in(text: str) -> frozenset[str]:
+    """Return the words that occur in a text."""
+    return frozenset(word for line in lines_of(text) for word in split_line_words(line))
 
-    >>> compute_word_share(["total = price", "}"], "price = 3"), compute_word_share(["}"], "")
+
+def compute_word_share(lines: Sequence[str], words: Container[str]) -> float:
+    """Return the share of the words of ``lines`` that are among ``words``; 1 for lines without words.
+
+    >>> compute_word_share(["total = price", "}"], words_in("price = 3")), compute_word_share(["}"], ())
     (0.5, 1.0)
     """
-    words = [word for line in lines for word in split_line_words(line)]
-    there = _split_words(text)
-    return sum(word in there for word in words) / len(words) if words else 1.0
-
-
-@lru_cache(maxsize=64)
-def _split_words(text: str) -> frozenset[str]:
-    return frozenset(split_line_words(text))
+    wanted = [word for line in lines for word in split_line_words(line)]
+    return sum(word in words for word in wanted) / len(wanted) if wanted else 1.0

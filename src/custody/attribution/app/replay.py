@@ -22,23 +22,15 @@ MARKER = "[redacted:"
 """How what stands for a secret begins."""
 RENAMED_LINES_MAX = 200
 """How many lines of a file without a history of its own are asked for where they come from."""
-_RULES = (
-    "carry_words_share_min",
-    "call_words_share_min",
-    "moved_signs_min",
-    "horizon_days_before",
-    "candidate_edits_max",
-    "hunk_lines_max",
-    "recursions_max",
-)
-"""The rules that origins depend on; those of points and tiers weigh them afterwards."""
+_FORMER_RULES = "0.95,24,2.0,8,5000,64"
+"""What is constant now and once was settable: without it, every store of an earlier version would be replayed again."""
 TEXTS_KEPT = 256
 """States whose text is held while one question is answered."""
 
 
 def lineage_version(rules: AttributeRules) -> str:
     """What made the states that are kept: another engine, or other rules of lineage, make them again."""
-    return f"{ENGINE_VERSION}:" + ",".join(f"{getattr(rules, name)}" for name in _RULES)
+    return f"{ENGINE_VERSION}:{rules.carry_words_share_min},{_FORMER_RULES}"
 
 
 class Lineage:
@@ -146,8 +138,6 @@ class Lineage:
         row = StateRow(
             id=state,
             path=path,
-            at_ns=moment.at_ns,
-            ref=moment.ref,
             n=moment.n,
             told=_make_state_author(moment),
             text=text,

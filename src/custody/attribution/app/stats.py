@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from msgspec import structs
 
 from custody.attribution.app.answers import LineAnswer
-from custody.attribution.app.blame import class_of
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
-from custody.attribution.model import TraceAttribution
+from custody.attribution.model import LineOwner, TraceAttribution
 from custody.attribution.text import is_informative, keys_of
-from custody.attribution.wire.blame import Class
 from custody.attribution.wire.stats import LineShare, StatsPeriod, StatsReport, UncountedFile
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
@@ -42,25 +40,24 @@ DAYS_MAX = 60
 MONTH_SIGNS, DAY_SIGNS = 7, 10
 HERE = "."
 """Stands for the files that are in the folder itself."""
-CLASSES: tuple[Class, ...] = ("agent", "mixed", "person", "none")
 
 
 @dataclass(slots=True)
 class LineTally:
     """Lines by class; ``agents`` is how many of them are agents', mixed ones by their share."""
 
-    lines: dict[Class, int] = field(default_factory=lambda: dict.fromkeys(CLASSES, 0))
+    lines: dict[LineOwner, int] = field(default_factory=lambda: dict.fromkeys(LineOwner, 0))
     agents: float = 0.0
 
-    def add(self, kind: Class, count: int, share: float) -> None:
+    def add(self, owner: LineOwner, count: int, share: float) -> None:
         """Count some lines of one class."""
-        self.lines[kind] += count
+        self.lines[owner] += count
         self.agents += count * share
 
     def take(self, other: "LineTally") -> None:
         """Count what another one has counted."""
-        for kind, count in other.lines.items():
-            self.lines[kind] += count
+        for owner, count in other.lines.items():
+            self.lines[owner] += count
         self.agents += other.agents
 
     @property
@@ -85,9 +82,9 @@ class LineStatistics:
 
     def add(self, answer: LineAnswer, folder: str, day: str) -> None:
         """Count the lines of one answer wherever they belong."""
-        kind, count = class_of(answer), len(answer.lines)
-        share = {"agent": 1.0, "mixed": answer.share}.get(kind, 0.0)
-        names = {"class": str(kind), "folder": folder, "growth": day}
+        owner, count = answer.owner, len(answer.lines)
+        share = {LineOwner.AGENT: 1.0, LineOwner.MIXED: answer.share}.get(owner, 0.0)
+        names = {"class": str(owner.value), "folder": folder, "growth": day}
         if isinstance(answer.finding, TraceAttribution):
             names["agent"] = answer.finding.candidate.trace.agent
             if self.agent in (None, names["agent"]):
@@ -97,24 +94,23 @@ class LineStatistics:
                 names["month"] = UNKNOWN if day == BEFORE else day[:MONTH_SIGNS]
             else:
                 share = 0.0
-        self._add(kind, count, share, names)
+        self._add(owner, count, share, names)
 
     def add_unknown(self, count: int, folder: str, day: str) -> None:
         """Count lines of which nothing can be known."""
-        self._add("none", count, 0.0, {"class": "none", "folder": folder, "growth": day})
+        self._add(LineOwner.NONE, count, 0.0, {"class": LineOwner.NONE.value, "folder": folder, "growth": day})
 
-    def _add(self, kind: Class, count: int, share: float, names: dict[str, str]) -> None:
+    def _add(self, owner: LineOwner, count: int, share: float, names: dict[str, str]) -> None:
         if count:
-            self.totals.add(kind, count, share)
+            self.totals.add(owner, count, share)
             for by, name in names.items():
-                self.by[by][name].add(kind, count, share)
+                self.by[by][name].add(owner, count, share)
 
     def shares(self, by: str) -> list[LineShare]:
         """One list of what was counted, the largest first; tiers, months and classes in their own order."""
         named = self.by[by]
-        order = {"class": CLASSES}.get(by)
-        if order is not None:
-            names: Iterable[str] = [name for name in order if name in named]
+        if by == "class":
+            names: Iterable[str] = [owner.value for owner in LineOwner if owner.value in named]
         elif by in ("tier", "month"):
             names = sorted(named)
         else:
@@ -143,10 +139,10 @@ class LineStatistics:
         return LineShare(
             name=name,
             lines=tally.total,
-            agent=tally.lines["agent"],
-            mixed=tally.lines["mixed"],
-            person=tally.lines["person"],
-            none=tally.lines["none"],
+            agent=tally.lines[LineOwner.AGENT],
+            mixed=tally.lines[LineOwner.MIXED],
+            person=tally.lines[LineOwner.PERSON],
+            none=tally.lines[LineOwner.NONE],
             share=_part(tally.agents, tally.total),
             part=_part(tally.total, self.totals.total),
         )

@@ -6,9 +6,10 @@ contain the line: near them is not enough when lines can be told apart.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from custody.attribution.app.answers import LineAnswer
+from custody.attribution.app.commit_claims import ClaimedRange
 from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.carry import align
 from custody.attribution.engine import attribute
@@ -17,25 +18,15 @@ from custody.attribution.model import Grade, NoAttribution, Segment, Trace, Trac
 from custody.attribution.queries.commits import links_of_commit
 from custody.attribution.queries.edits import edits_of_file_by
 from custody.attribution.queries.traces import traced_files_apart
-from custody.attribution.text import keys_of
-from custody.core.digest import content_hash, content_hashes_match
+from custody.attribution.text import hash_of, keys_of
+from custody.core.digest import content_hashes_match
 from custody.core.ids import CommitSha, ContentHash
 from custody.core.lines import Lines
 from custody.core.views import LinkOrigin, TracedFile, TracedRange
 from custody.git import Ancestry
-from custody.store import ObservedView
 
 CONFIRMED_LINES_MAX = 20_000
 """A file with more lines is compared with hashes at their own place only."""
-
-
-@dataclass(frozen=True, slots=True)
-class _TraceRange:
-    """One range of one trace."""
-
-    seen: ObservedView[TracedFile]
-    file: TracedFile
-    range: TracedRange
 
 
 def traced_findings(
@@ -49,11 +40,11 @@ def traced_findings(
     return [traced_answer for answer in answers for traced_answer in asked.answered(answer)]
 
 
-def _claims(evidence: AttributionContext, version: FileVersion) -> Iterator[_TraceRange]:
+def _claims(evidence: AttributionContext, version: FileVersion) -> Iterator[ClaimedRange]:
     for seen in traced_files_apart(evidence.store, version.path):
         if not _is_captured(evidence, seen.view):
             for range_ in seen.view.ranges:
-                yield _TraceRange(seen, seen.view, range_)
+                yield ClaimedRange(seen.view, range_, seen.record.ref)
 
 
 def _is_captured(evidence: AttributionContext, file: TracedFile) -> bool:
@@ -66,7 +57,7 @@ def _is_captured(evidence: AttributionContext, file: TracedFile) -> bool:
 class _TraceClaims:
     """The claims about one file, and what of them a commit's text confirms."""
 
-    def __init__(self, evidence: AttributionContext, version: FileVersion, claims: Sequence[_TraceRange]) -> None:
+    def __init__(self, evidence: AttributionContext, version: FileVersion, claims: Sequence[ClaimedRange]) -> None:
         self._evidence = evidence
         self._version = version
         self._claims = claims
@@ -89,9 +80,7 @@ class _TraceClaims:
                 yield replace(answer, finding=self._rest(segment, waiting, answer))
                 waiting = []
             claim, attributed = found
-            model = claim.range.model or claim.file.model
-            conversation = claim.range.conversation or claim.file.conversation
-            yield replace(answer, finding=attributed, model=model, conversation=conversation, part=claim.range.share)
+            yield claim.answering(answer, attributed)
         if waiting:
             yield replace(answer, finding=self._rest(segment, waiting, answer))
 
@@ -101,7 +90,7 @@ class _TraceClaims:
 
     def _line(
         self, segment: Segment, number: int, commit: CommitSha | None
-    ) -> tuple[_TraceRange, TraceAttribution] | None:
+    ) -> tuple[ClaimedRange, TraceAttribution] | None:
         narrow = self._narrowed(segment, Lines(number, number))
         entries = {n: self._entry(claim, n, number, commit, narrow.hash) for n, claim in enumerate(self._claims)}
         candidates = {n: self._candidate(self._claims[n], entry, narrow) for n, entry in entries.items() if entry}
@@ -115,7 +104,7 @@ class _TraceClaims:
         return self._claims[best], finding
 
     def _entry(
-        self, claim: _TraceRange, n: int, number: int, commit: CommitSha | None, line_hash: ContentHash
+        self, claim: ClaimedRange, n: int, number: int, commit: CommitSha | None, line_hash: ContentHash
     ) -> TraceEntry | None:
         """What a claim says of one line, if it may say anything: with a hash only what the text confirms."""
         if claim.range.hash is not None:
@@ -125,7 +114,7 @@ class _TraceClaims:
             return TraceEntry(claim.range.level, claim.range.lines)
         return None
 
-    def _confirmed_lines(self, claim: _TraceRange, n: int, commit: CommitSha | None) -> frozenset[int]:
+    def _confirmed_lines(self, claim: ClaimedRange, n: int, commit: CommitSha | None) -> frozenset[int]:
         """The lines of the file, as it is asked about, whose text in ``commit`` has the hash of the claim."""
         if (commit, n) not in self._confirmed:
             texts = self._version.texts if commit is None else self._evidence.history.texts(commit, self._version.path)
@@ -134,7 +123,7 @@ class _TraceClaims:
             self._confirmed[(commit, n)] = frozenset(j + 1 for _, j in pairs)
         return self._confirmed[(commit, n)]
 
-    def _candidate(self, claim: _TraceRange, entry: TraceEntry, segment: Segment) -> TraceCandidate:
+    def _candidate(self, claim: ClaimedRange, entry: TraceEntry, segment: Segment) -> TraceCandidate:
         file = claim.file
         links = [] if segment.commit is None else links_of_commit(self._evidence.store, segment.commit)
         linked = tuple(
@@ -152,7 +141,7 @@ class _TraceClaims:
             precedes=self._precedes(file, segment),
             supports=int(entry.hash is not None),
             grade=Grade.CLAIMED,
-            records=(claim.seen.record.ref,),
+            records=(claim.record,),
             link_records=linked,
         )
 
@@ -165,7 +154,7 @@ class _TraceClaims:
 
     def _narrowed(self, segment: Segment, lines: Lines) -> Segment:
         texts = self._version.texts[lines.first - 1 : lines.last]
-        hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in texts)
+        hashed = hash_of(texts)
         return replace(segment, lines=lines, hash=hashed)
 
 
@@ -182,5 +171,5 @@ def _block(texts: Sequence[str], range_: TracedRange) -> Sequence[str]:
 
 
 def _has(texts: Sequence[str], wanted: ContentHash) -> bool:
-    hashed = content_hash(text.encode("utf-8", "surrogateescape") for text in texts)
+    hashed = hash_of(texts)
     return content_hashes_match(hashed, wanted)

@@ -14,7 +14,6 @@ from custody.core.lines import Lines
 from custody.terminal.frame import answer, json_option, open_workspace, remote_workspace
 
 MARKS = {"agent": "A", "mixed": "m", "person": "P", "none": "."}
-TIERS = TIER_WORDS
 _STRETCH = re.compile(r"(\d{1,9})(?:,(\+?\d{1,9}))?")
 
 
@@ -151,7 +150,7 @@ def _about(attribution: Attribution, width: int) -> Iterator[str]:
     sure = (
         ""
         if attribution.tier is None
-        else f", {TIERS[attribution.tier - 1]} ({attribution.confidence}), {attribution.grade}"
+        else f", {TIER_WORDS[attribution.tier - 1]} ({attribution.confidence}), {attribution.grade}"
     )
     share = f", {attribution.share:.0%} of it" if attribution.kind == "mixed" else ""
     model = attribution.model_id or "model unknown"

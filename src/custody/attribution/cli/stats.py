@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from custody.attribution.app.stats import stats
-from custody.attribution.cli.blame import TIERS
+from custody.attribution.wire.blame import TIER_WORDS
 from custody.attribution.wire.stats import LineShare, StatsReport
 from custody.terminal.frame import answer, json_option, open_workspace
 
@@ -78,7 +78,7 @@ def _reach(report: StatsReport) -> str:
 
 
 def _tier(row: LineShare) -> LineShare:
-    words = TIERS[int(row.name) - 1] if row.name.isdecimal() else row.name
+    words = TIER_WORDS[int(row.name) - 1] if row.name.isdecimal() else row.name
     return msgspec.structs.replace(row, name=f"{row.name} {words}")
 
 

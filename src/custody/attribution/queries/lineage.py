@@ -52,13 +52,21 @@ class StateRow:
 
     id: int
     path: RepoPath
-    at_ns: int
-    ref: RecordRef
     n: int
     told: StateAuthor
     text: str | None
     keys: tuple[int, ...]
     origins: bytes
+
+    @property
+    def at_ns(self) -> int:
+        """When it was captured."""
+        return self.told.at_ns
+
+    @property
+    def ref(self) -> RecordRef:
+        """The record that shows it; ``n`` is the view of it."""
+        return self.told.ref
 
 
 _TOLD = "store_id, seq, at_ns, observed, agent, session, call, revision, kind"
@@ -359,10 +367,6 @@ class LineageTables:
             (path.raw, commit, rules, seen, origins),
         )
 
-    def drop_versions(self, path: RepoPath) -> None:
-        """Forget what was kept of a file at every commit."""
-        self._db.run("DELETE FROM lineage_version WHERE path = ?", (path.raw,))
-
 
 def packed_keys(keys: Iterable[int]) -> bytes:
     """Keys as they are stored: 8 bytes each."""
@@ -379,14 +383,11 @@ def _state(row: Row) -> StateRow:
     id_, path, at_ns, store, seq, n, *told, text, hashes, origins = row
     keys = array("q")
     keys.frombytes(raw(hashes))
-    known = _read_state_author((store, seq, at_ns, *told))
     return StateRow(
         id=integer(id_),
         path=RepoPath(raw(path)),
-        at_ns=known.at_ns,
-        ref=known.ref,
         n=integer(n),
-        told=known,
+        told=_read_state_author((store, seq, at_ns, *told)),
         text=None if text is None else zlib.decompress(raw(text)).decode("utf-8", "surrogatepass"),
         keys=tuple(keys),
         origins=raw(origins),

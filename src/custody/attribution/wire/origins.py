@@ -15,7 +15,6 @@ from custody.core.errors import InputError
 from custody.core.paths import RepoPath
 from custody.core.wire.canonical import dump, parse, problem
 
-ORIGINS_VERSION = 1
 FILE_BYTES_MAX = 64 * 1024 * 1024
 LINES_MAX = 5_000_000
 """Of one state: no file that anybody wrote has as many."""

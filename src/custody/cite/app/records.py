@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from custody.attribution import Grade
-from custody.attribution.app.blame import class_of
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.cite.app.registry_stores import RecordRegistryStore
@@ -130,7 +129,7 @@ class ReportEvidence:
         written: dict[int, tuple[str, SessionId, int]] = {}
         if path is not None:
             for answer in self._answers.of(self._evidence.version(path, self._head)):
-                if answer.story is not None and class_of(answer) in ("agent", "mixed"):
+                if answer.story is not None and answer.owner.is_agent:
                     trace = answer.story.trace
                     if not self._believes_claims and answer.story.grade is not Grade.CLAIMED:
                         self._doubted.add(trace.session)

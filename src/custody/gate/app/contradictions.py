@@ -7,10 +7,12 @@ again otherwise. An answer is believed as far as its own records bear it out.
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from custody.attribution import LineOwner, Trace
+from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import AttributionContext
-from custody.attribution.app.recorded_lines import compute_word_share, find_agents_by_line
-from custody.attribution.wire.blame import Attribution
-from custody.core.ids import CommitSha, NaturalKey, RecordRef, Seq, SessionId, StoreId
+from custody.attribution.app.recorded_lines import compute_word_share, find_agents_by_line, words_in
+from custody.core.ids import CommitSha, NaturalKey, RecordRef, SessionId, StoreId
+from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
 from custody.gate.model import MissingEvidence, RecordState
@@ -39,6 +41,7 @@ class ContradictionCheck:
         self._commit = commit
         self._told_twice: dict[SessionId, frozenset[Call]] = {}
         self._unfounded: list[str] = []
+        self._words: dict[tuple[RecordRef, int], frozenset[str] | None] = {}
 
     def recorded(self, recorded: RecordState | MissingEvidence | None) -> RecordState | MissingEvidence | None:
         """The state of the store, with what was found here."""
@@ -51,40 +54,32 @@ class ContradictionCheck:
         known = recorded or RecordState()
         return RecordState(known.gaps, (*known.damage, *found))
 
-    def of(self, path: RepoPath, attributions: Sequence[Attribution]) -> frozenset[int]:
-        """The answers about one file that other records contradict, by their first line."""
-        answers = [
-            attribution
-            for attribution in attributions
-            if attribution.kind != "none" and attribution.session_id is not None
-        ]
-        if not answers or self._evidence.rules.profile != "lineage":
+    def of(self, path: RepoPath, answers: Sequence[LineAnswer]) -> frozenset[Lines]:
+        """The lines of one file about which other records contradict the answers."""
+        named = [(answer, answer.trace) for answer in answers if answer.trace is not None]
+        if not named or self._evidence.rules.profile != "lineage":
             return frozenset()
         texts = self._evidence.texts(path, self._commit)
-        lines = {answer.start_line: texts[answer.start_line - 1 : answer.end_line] for answer in answers}
-        for answer in answers:
-            if not self._is_founded(answer, lines[answer.start_line]):
+        blocks = {answer.lines: texts[answer.lines.first - 1 : answer.lines.last] for answer, _ in named}
+        for answer, trace in named:
+            if not self._is_founded(answer, trace, blocks[answer.lines]):
                 self._unfounded.append(path.display)
-        claims = find_agents_by_line(self._evidence, path, texts, [line for block in lines.values() for line in block])
+        claims = find_agents_by_line(self._evidence, path, texts, [line for block in blocks.values() for line in block])
         return frozenset(
-            answer.start_line
-            for answer in answers
-            if self._is_told_twice(answer)
-            or self._is_a_claim(answer)
-            or any(_is_claimed(answer, claims.get(line)) for line in lines[answer.start_line])
+            answer.lines
+            for answer, trace in named
+            if self._is_told_twice(answer, trace)
+            or self._is_a_claim(answer, trace)
+            or any(_is_claimed(answer, trace, claims.get(line, frozenset())) for line in blocks[answer.lines])
         )
 
     # --- told twice -----------------------------------------------------------------------------------------------
 
-    def _is_told_twice(self, attribution: Attribution) -> bool:
+    def _is_told_twice(self, answer: LineAnswer, trace: Trace) -> bool:
         """Whether the call behind an answer was recorded a second time, and otherwise."""
-        assert attribution.agent is not None and attribution.session_id is not None, (
-            "an answer with an author names a session"
-        )
-        session = SessionId(attribution.session_id)
-        if session not in self._told_twice:
-            self._told_twice[session] = frozenset(self._calls_told_twice(session))
-        return (attribution.agent, session, attribution.tool_call_id) in self._told_twice[session]
+        if trace.session not in self._told_twice:
+            self._told_twice[trace.session] = frozenset(self._calls_told_twice(trace.session))
+        return (trace.agent, trace.session, answer.call) in self._told_twice[trace.session]
 
     def _calls_told_twice(self, session: SessionId) -> Iterator[Call]:
         told: dict[NaturalKey, dict[RecordRef, list[FileEdit]]] = {}
@@ -96,10 +91,10 @@ class ContradictionCheck:
                 for edits in records.values():
                     yield from ((edit.agent, edit.session, edit.call) for edit in edits)
 
-    def _is_a_claim(self, attribution: Attribution) -> bool:
+    def _is_a_claim(self, answer: LineAnswer, trace: Trace) -> bool:
         """Whether only an import says that a person wrote what a call brought."""
-        return attribution.kind == "person" and all(
-            is_claim(seen.record, self._owned) for seen in self._records_of(attribution)
+        return answer.owner is LineOwner.PERSON and all(
+            is_claim(seen.record, self._owned) for seen in self._records_of(answer, trace)
         )
 
     @cached_property
@@ -108,39 +103,39 @@ class ContradictionCheck:
 
     # --- founded --------------------------------------------------------------------------------------------------
 
-    def _is_founded(self, attribution: Attribution, lines: Sequence[str]) -> bool:
+    def _is_founded(self, answer: LineAnswer, trace: Trace, lines: Sequence[str]) -> bool:
         """Whether a record of the very session holds most of the words of these lines."""
         readable = [line for line in lines if MARKER not in line]
-        texts = (_text_in(seen) for seen in self._records_of(attribution))
-        return any(text is None or compute_word_share(readable, text) >= WORDS_SHARE_MIN for text in texts)
+        recorded = (self._words_in(seen) for seen in self._records_of(answer, trace))
+        return any(words is None or compute_word_share(readable, words) >= WORDS_SHARE_MIN for words in recorded)
 
-    def _records_of(self, attribution: Attribution) -> Iterator[ObservedView[_TextView]]:
+    def _words_in(self, seen: ObservedView[_TextView]) -> frozenset[str] | None:
+        """The words that a record brought; None where there is no text any more."""
+        place = seen.record.ref, seen.n
+        if place not in self._words:
+            text = _text_in(seen)
+            self._words[place] = None if text is None else words_in(text)
+        return self._words[place]
+
+    def _records_of(self, answer: LineAnswer, trace: Trace) -> Iterator[ObservedView[_TextView]]:
         """What the records that an answer rests on say, as far as it is of its agent and session."""
-        refs = {ref for signal in attribution.evidence for ref in signal.records}
-        if attribution.kind == "person":
-            assert attribution.session_id is not None, "an answer with an author names a session"
-            edits = edits_of_session(self._store, SessionId(attribution.session_id))
-            yield from (seen for seen in edits if _is_persons(seen, attribution))
+        if answer.owner is LineOwner.PERSON:
+            for seen in edits_of_session(self._store, trace.session):
+                edit = seen.view
+                if edit.proposed is not None and (edit.agent, edit.call) == (trace.agent, answer.call):
+                    yield seen
             return
-        for ref in sorted(refs):
-            store, _, seq = ref.rpartition(":")
-            record = self._store.tables.record(RecordRef(StoreId(store), Seq(int(seq))))
+        for ref in sorted({ref for signal in answer.signals for ref in signal.records}):
+            record = self._store.tables.record(ref)
             for n, view in enumerate(() if record is None else self._store.views.of(record)):
-                if not isinstance(view, _TextView):
-                    continue
-                if (view.agent, view.session) == (attribution.agent, attribution.session_id):
+                if isinstance(view, _TextView) and (view.agent, view.session) == (trace.agent, trace.session):
                     assert record is not None, "a view is one of a record"
                     yield ObservedView(record, view, n)
 
 
-def _is_claimed(attribution: Attribution, agents: frozenset[str] | None) -> bool:
+def _is_claimed(answer: LineAnswer, trace: Trace, agents: frozenset[str]) -> bool:
     """Whether somebody else is recorded to have brought a line: another agent, or any where it is a person's."""
-    return bool(agents) and (attribution.kind == "person" or any(agent != attribution.agent for agent in agents or ()))
-
-
-def _is_persons(seen: ObservedView[FileEdit], attribution: Attribution) -> bool:
-    view = seen.view
-    return view.proposed is not None and view.agent == attribution.agent and view.call == attribution.tool_call_id
+    return bool(agents if answer.owner is LineOwner.PERSON else agents - {trace.agent})
 
 
 def _content(edit: FileEdit) -> tuple[object, ...]:

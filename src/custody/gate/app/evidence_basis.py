@@ -12,18 +12,11 @@ from custody.core.ids import Digest, StoreId
 from custody.core.record import ChainTip
 from custody.core.wire.body import digest_text
 from custody.dupes.app.change_index import changes_by_id, newest_change
+from custody.gate.wire.report import IndexExtentReport
 from custody.ledger.gaps import gaps
 from custody.store import Store
 from custody.trust.app.approval_case import heads_digest
 from custody.workspace.workspace import Workspace
-
-
-@dataclass(frozen=True, slots=True)
-class IndexExtent:
-    """How many changes the index has, and the head of the one that came last."""
-
-    changes: int
-    last: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +30,7 @@ class EvidenceBasis:
     chains: tuple[ChainTip, ...] = ()
     own: StoreId | None = None
     owned: frozenset[StoreId] = frozenset()
-    index: IndexExtent | None = None
+    index: IndexExtentReport | None = None
     gaps: int | None = 0
 
     @property
@@ -63,11 +56,11 @@ def rests_on(workspace: Workspace) -> EvidenceBasis:
         return EvidenceBasis(gaps=counted)
 
 
-def read_index_extent(store: Store, until: int | None = None) -> IndexExtent | None:
+def read_index_extent(store: Store, until: int | None = None) -> IndexExtentReport | None:
     """How far the index goes, or that it goes so far; None where it does not."""
     changes = newest_change(store) if until is None else until
     row = changes_by_id(store, [changes]).get(changes)
-    return None if row is None else IndexExtent(changes, row.head)
+    return None if row is None else IndexExtentReport(changes, row.head)
 
 
 def _counted(workspace: Workspace) -> int | None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from custody.attribution import LineOwner
 from custody.core.digest import digest_of
 from custody.core.wire.body import digest_text
 from custody.core.wire.rules_digest import rules_digest
@@ -23,13 +24,12 @@ from custody.gate.checks.policy import policy
 from custody.gate.checks.trust import trust
 from custody.gate.codes import CODES, ChangeSpot, Reason, VerdictLevel
 from custody.gate.engine import GateCheck, judge
-from custody.gate.model import GateVerdict, LineOwner, MissingEvidence
+from custody.gate.model import GateVerdict, MissingEvidence
 from custody.gate.rules import GateRules
 from custody.gate.wire.report import (
     AddedLines,
     ChainExtent,
     GateReport,
-    IndexExtentReport,
     PlaceReport,
     ReasonReport,
     SkippedCheck,
@@ -137,9 +137,8 @@ def _report(
 ) -> GateReport:
     seen, change = looked.seen, review.change
     lines = Counter[LineOwner]()
-    for file in seen.files:
-        for stretch in () if isinstance(file.found, MissingEvidence) else file.found:
-            lines[stretch.whose] += len(stretch.lines)
+    for _, stretch in seen.ranges:
+        lines[stretch.whose] += len(stretch.lines)
     rests = bound.rests
     index = None if "duplicates" in looked.skipped else rests.index
     digest = rules_digest({table: policy.rules.tables[table] for table in TABLES})
@@ -162,7 +161,7 @@ def _report(
         as_of=text_from(bound.now_ns),
         chain_head=rests.chain_head,
         chains=[ChainExtent(head.store, int(head.seq), head.link.hex()) for head in rests.chains],
-        index=None if index is None else IndexExtentReport(index.changes, index.last),
+        index=index,
         gaps=rests.gaps,
         description=None if bound.description is None else digest_text(digest_of(bound.description)),
         trust=list(looked.agents),

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from custody.attribution import Grade
-from custody.attribution.app.blame import BlameReporter
+from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import open_attribution
-from custody.attribution.wire.blame import Attribution
+from custody.attribution.app.findings import LineAttributor
 from custody.core.errors import InputError, StoreError
-from custody.core.lines import Lines
 from custody.dupes.app.change_index import newest_change
 from custody.gate.app.change import ChangeUnderReview
 from custody.gate.app.contradictions import ContradictionCheck
@@ -21,7 +20,6 @@ from custody.gate.model import (
     ChangeText,
     FileAdditions,
     GateEvidence,
-    LineOwner,
     MissingEvidence,
     RecordState,
     SimilarChange,
@@ -52,7 +50,7 @@ class GatheredEvidence:
 
     seen: GateEvidence
     agents: tuple[AgentApproval, ...] = ()
-    edited: Mapping[str, Sequence[Attribution]] = field(default_factory=dict)
+    edited: Mapping[str, Sequence[LineAnswer]] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -99,10 +97,10 @@ def _attributed(workspace: Workspace, review: ChangeUnderReview, policy: Policy,
     )
     try:
         with open_attribution(workspace, effective=policy.rules) as evidence:
-            reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
+            attributor, operators = LineAttributor(evidence, strict=True), Operators(evidence)
             if review.version is not None:
                 evidence.history.prepare(review.version, [addition.path for addition in change.additions])
-            told = {addition.path: _attribute_addition(reporting, review, addition) for addition in change.additions}
+            told = {addition.path: _attribute_addition(attributor, review, addition) for addition in change.additions}
             doubts = ContradictionCheck(evidence, review.version)
             files = tuple(_added(addition, told[addition.path], operators, doubts) for addition in change.additions)
             recorded = doubts.recorded(recorded)
@@ -127,50 +125,45 @@ def _recorded(workspace: Workspace) -> RecordState | MissingEvidence | None:
 
 
 def _attribute_addition(
-    reporting: BlameReporter, review: ChangeUnderReview, addition: Addition
-) -> Sequence[Attribution] | MissingEvidence:
+    attributor: LineAttributor, review: ChangeUnderReview, addition: Addition
+) -> Sequence[LineAnswer] | MissingEvidence:
     """Who wrote the lines that one file gets."""
     if addition.unread is not None:
         return MissingEvidence(addition.unread, READ_IT)
     try:
-        return reporting.blamed(addition.path, review.version, addition.lines).report.attributions
+        return attributor.of_file(addition.path, review.version, addition.lines)[1]
     except InputError as error:
         # The change names it, not the caller: a submodule, a damaged object, a file that is too large to be read.
         return MissingEvidence(f"cannot be read: {error.message}", READ_IT)
 
 
 def _added(
-    addition: Addition, told: Sequence[Attribution] | MissingEvidence, operators: Operators, doubts: ContradictionCheck
+    addition: Addition, told: Sequence[LineAnswer] | MissingEvidence, operators: Operators, doubts: ContradictionCheck
 ) -> FileAdditions:
     """What is known of the lines that one file gets."""
     path = addition.path.display
     if isinstance(told, MissingEvidence):
         return FileAdditions(path, told)
-    if sum(attribution.end_line - attribution.start_line + 1 for attribution in told) != sum(map(len, addition.lines)):
+    if sum(len(answer.lines) for answer in told) != sum(map(len, addition.lines)):
         return FileAdditions(path, MissingEvidence("has lines about which there is no answer", READ_IT))
     doubted = doubts.of(addition.path, told)
     return FileAdditions(
-        path,
-        tuple(_stretch(attribution, operators, is_doubted=attribution.start_line in doubted) for attribution in told),
+        path, tuple(_stretch(answer, operators, is_doubted=answer.lines in doubted) for answer in told)
     )
 
 
-def _stretch(attribution: Attribution, operators: Operators, *, is_doubted: bool) -> AddedRange:
+def _stretch(answer: LineAnswer, operators: Operators, *, is_doubted: bool) -> AddedRange:
     """What is known of some lines; where records contradict each other, none of them is more than a claim."""
-    grade = None if attribution.grade is None else Grade.CLAIMED if is_doubted else Grade(attribution.grade)
-    lines = Lines(attribution.start_line, attribution.end_line)
-    return AddedRange(lines, LineOwner(attribution.kind), attribution.tier, grade, author_of(attribution, operators))
+    grade = Grade.CLAIMED if is_doubted and answer.grade is not None else answer.grade
+    return AddedRange(answer.lines, answer.owner, answer.tier, grade, author_of(answer, operators))
 
 
 def _add_trust_answers(
     store: Store, review: ChangeUnderReview, policy: Policy, seen: GateEvidence, now_ns: int
 ) -> GatheredEvidence:
     """The same with what the records of the agents say that wrote it, folded anew from what was just checked."""
-    stretches = [
-        stretch for file in seen.files if not isinstance(file.found, MissingEvidence) for stretch in file.found
-    ]
     lines = Counter[ChangeAuthor]()
-    for stretch in stretches:
+    for _, stretch in seen.ranges:
         if stretch.author is not None:
             lines[stretch.author] += len(stretch.lines)
     if not lines:

@@ -17,10 +17,11 @@ from custody.core.record import ChainTip
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import Json, dump
 from custody.core.wire.time import ns_from
-from custody.gate.app.evidence_basis import EvidenceBasis, IndexExtent, head_of, read_index_extent
+from custody.gate.app.evidence_basis import EvidenceBasis, head_of, read_index_extent
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.app.snapshot import past_workspace
 from custody.gate.wire.report import ChainExtent, GateReport
+from custody.gate.wire.statement import GivenVerdict
 from custody.store import Store, claimed_until, erased_since, own_among
 from custody.workspace.workspace import Workspace
 
@@ -47,23 +48,13 @@ class RerunResult:
     home: StoreId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RerunRequest:
-    """The verdict that is to come out again, with every key that it has, and the description that was handed in."""
-
-    verdict: GateReport
-    value: Mapping[str, Json]
-    description: bytes | None
-
-
 class _RerunError(Exception):
     """Why a verdict cannot be worked out again."""
 
 
-def judged_again(
-    workspace: Workspace, verdict: GateReport, value: Mapping[str, Json], description: bytes | None
-) -> RerunResult:
-    """Judge the change of ``verdict`` as of its moment; ``value`` is the verdict with every key that it has."""
+def judged_again(workspace: Workspace, given: GivenVerdict, description: bytes | None) -> RerunResult:
+    """Judge the change of a verdict again as of its time, with the description that was handed in."""
+    verdict = given.report
     try:
         rests = _rests(verdict)
         _check_description(verdict, description)
@@ -73,7 +64,7 @@ def judged_again(
             _check_records(store, rests)
             unseen = claimed_until(store, rests.chains, moment_ns)
             homes = list(_homes(store, rests))
-        found = _at_any(still, RerunRequest(verdict, value, description), homes)
+        found = _at_any(still, given, description, homes)
         return replace(found, unseen=unseen)
     except _RerunError as why:
         return RerunResult("not", (str(why),))
@@ -90,8 +81,7 @@ def _rests(verdict: GateReport) -> EvidenceBasis:
         raise _RerunError(f"it rests on {waiting} event(s) that waited and had no place in a chain yet")
     if verdict.chain_head != head_of(heads):
         raise InputError("its 'chain_head' is not the name of the chains that it lists")
-    index = None if verdict.index is None else IndexExtent(verdict.index.changes, verdict.index.last)
-    return EvidenceBasis(heads, index=index, gaps=verdict.gaps)
+    return EvidenceBasis(heads, index=verdict.index, gaps=verdict.gaps)
 
 
 def _head(chain: ChainExtent) -> ChainTip:
@@ -123,25 +113,27 @@ def _homes(store: Store, rests: EvidenceBasis) -> Iterator[EvidenceBasis]:
         yield from (replace(rests, own=home, owned=frozenset((home,))) for home in sorted(named)[:HOMES_MAX])
 
 
-def _at_any(workspace: Workspace, asked: RerunRequest, homes: Sequence[EvidenceBasis]) -> RerunResult:
+def _at_any(
+    workspace: Workspace, given: GivenVerdict, description: bytes | None, homes: Sequence[EvidenceBasis]
+) -> RerunResult:
     """What comes out at the first of these homes at which it is the same; else what comes out here."""
-    here = _at(workspace, asked, homes[0])
+    here = _at(workspace, given, description, homes[0])
     if here.state == "identical":
         return here
     for home in homes[1:]:
-        if _at(workspace, asked, home).state == "identical":
+        if _at(workspace, given, description, home).state == "identical":
             return RerunResult("identical", home=home.own)
     return here
 
 
-def _at(workspace: Workspace, asked: RerunRequest, rests: EvidenceBasis) -> RerunResult:
-    verdict = asked.verdict
+def _at(workspace: Workspace, given: GivenVerdict, description: bytes | None, rests: EvidenceBasis) -> RerunResult:
+    verdict = given.report
     change = None if verdict.worktree else f"{verdict.base}..{verdict.head}"
     with past_workspace(workspace, rests) as past:
-        again = gate(past, GateRequest(change=change, description=asked.description))
+        again = gate(past, GateRequest(change=change, description=description))
         withheld = past.store.tables.withheld_count()
     try:
-        return _compared(verdict, asked.value, again, withheld)
+        return _compared(verdict, given.value, again, withheld)
     except _RerunError as why:
         return RerunResult("not", (str(why),))
 

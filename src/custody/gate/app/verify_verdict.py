@@ -36,7 +36,7 @@ def verify_verdict(workspace: Workspace, relied: VerdictCheck) -> VerdictReport:
     given = decode_verdict(relied.verdict)
     signers = _signers(relied)
     signature = _signature(given, signers)
-    again = judged_again(workspace, given.report, given.value, relied.description)
+    again = judged_again(workspace, given, relied.description)
     findings = [
         *_signature_findings(signature, is_needed=signers is not None),
         *_subject(given),
@@ -105,14 +105,9 @@ def _subject(given: GivenVerdict) -> Iterator[IntegrityFinding]:
 
 def _level(report: GateReport) -> Iterator[IntegrityFinding]:
     """Whether the level is that of the strictest reason."""
-    strictest = max(
-        (VerdictLevel(reason.level) for reason in report.reasons), key=_strictness, default=VerdictLevel.APPROVE
-    )
+    levels = [VerdictLevel.APPROVE, *(VerdictLevel(reason.level) for reason in report.reasons)]
+    strictest = max(levels, key=lambda level: level.strictness)
     if report.level != strictest.value:
         yield IntegrityFinding("level_wrong", f"its level is {report.level}, and its reasons ask for {strictest.value}")
     if (report.outcome == "found") != (report.level == VerdictLevel.BLOCK.value):
         yield IntegrityFinding("level_wrong", f"its outcome is {report.outcome}, which {report.level} is not")
-
-
-def _strictness(level: VerdictLevel) -> int:
-    return level.strictness

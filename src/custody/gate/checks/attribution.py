@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from custody.attribution import Grade
-from custody.gate.codes import ChangeSpot, Reason, ReasonCode
-from custody.gate.model import AddedRange, GateEvidence, LineOwner, MissingEvidence, RecordState
+from custody.attribution import Grade, LineOwner
+from custody.gate.codes import ChangeSpot, Reason, ReasonCode, join_first
+from custody.gate.model import AddedRange, GateEvidence, MissingEvidence, RecordState
 from custody.gate.rules import GateRules
 from custody.ledger.gap import RecordingGap
 from custody.workspace.period import ChangePeriod
@@ -15,7 +15,6 @@ SHOWN_MAX = 3
 """Files that a sentence names; it counts the others."""
 
 RECORD_IT = "run 'custody init' so that agents' work is recorded, or 'custody import' what was recorded elsewhere"
-AGENTS = frozenset((LineOwner.AGENT, LineOwner.MIXED))
 
 FileRange = tuple[str, AddedRange]
 """A stretch with the path of its file."""
@@ -28,12 +27,7 @@ def attribution(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     yield from _unseen(seen, rules)
     # Where nothing was recorded, that no line has evidence is no finding: nobody looked.
     if isinstance(seen.recorded, RecordState):
-        placed = [
-            (file.path, added_range)
-            for file in seen.files
-            if not isinstance(file.found, MissingEvidence)
-            for added_range in file.found
-        ]
+        placed = seen.ranges
         yield from _none(placed, rules)
         yield from _weak(placed, rules)
         yield from _share(placed, rules)
@@ -70,12 +64,11 @@ def _gaps(gaps: Sequence[RecordingGap], rules: GateRules) -> Iterator[Reason]:
 def _unread(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     unread = [(file.path, file.found) for file in seen.files if isinstance(file.found, MissingEvidence)]
     if unread:
-        named = "; ".join(f"'{path}' {found.why}" for path, found in unread[:SHOWN_MAX])
-        more = f"; and {len(unread) - SHOWN_MAX} more" if len(unread) > SHOWN_MAX else ""
+        named = join_first([f"'{path}' {found.why}" for path, found in unread], SHOWN_MAX)
         remedies = dict.fromkeys(found.remedy for _, found in unread)
         yield rules.reason(
             ReasonCode.ATTR_UNSEEN,
-            f"nothing is known of what {len(unread)} file(s) got: {named}{more}",
+            f"nothing is known of what {len(unread)} file(s) got: {named}",
             "; ".join(list(remedies)[:SHOWN_MAX]),
             [ChangeSpot(path) for path, _ in unread],
         )
@@ -113,14 +106,14 @@ def _weak(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
 
 def _is_weak(stretch: AddedRange, rules: GateRules) -> bool:
     """A person's lines have no tier, but that a record names a person may be no more than a claim as well."""
-    if stretch.whose in AGENTS and (stretch.tier is None or stretch.tier > rules.tier_max):
+    if stretch.whose.is_agent and (stretch.tier is None or stretch.tier > rules.tier_max):
         return True
     return stretch.grade is None or stretch.grade.standing < Grade(rules.grade_min).standing
 
 
 def _share(placed: Sequence[FileRange], rules: GateRules) -> Iterator[Reason]:
     """A mixed line counts whole: by its share, an edit that was lost would make agents' part of the change smaller."""
-    agents = [file_range for file_range in placed if file_range[1].whose in AGENTS]
+    agents = [file_range for file_range in placed if file_range[1].whose.is_agent]
     if agents and (share := _lines(agents) / _lines(placed)) > rules.agent_share_max:
         yield rules.reason(
             ReasonCode.ATTR_SHARE,

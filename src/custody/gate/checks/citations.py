@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from custody.cite import CitationCode as CiteCode
 from custody.cite import Finding
 from custody.core.lines import Lines
-from custody.gate.codes import ChangeSpot, Reason, ReasonCode
+from custody.gate.codes import ChangeSpot, Reason, ReasonCode, join_first
 from custody.gate.model import GateEvidence, MissingEvidence
 from custody.gate.rules import GateRules
 
@@ -39,6 +39,4 @@ def citations(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
 
 
 def _describe_lacks(lacks: Sequence[Finding]) -> str:
-    places = "; ".join(f"line {lack.line}: {lack.message} ({lack.code.value})" for lack in lacks[:SHOWN_MAX])
-    rest = len(lacks) - SHOWN_MAX
-    return places if rest <= 0 else f"{places}; and {rest} more"
+    return join_first([f"line {lack.line}: {lack.message} ({lack.code.value})" for lack in lacks], SHOWN_MAX)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from custody.gate.codes import Reason, ReasonCode
+from custody.gate.codes import Reason, ReasonCode, join_first
 from custody.gate.model import GateEvidence, MissingEvidence
 from custody.gate.rules import GateRules
 
@@ -18,6 +18,5 @@ def integrity(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
         return
     damage = seen.recorded.damage
     if damage:
-        more = f"; and {len(damage) - SHOWN_MAX} more" if len(damage) > SHOWN_MAX else ""
-        named = "; ".join(damage[:SHOWN_MAX])
-        yield rules.reason(ReasonCode.INTEG_DAMAGE, f"the store is not as it was written: {named}{more}")
+        named = join_first(damage, SHOWN_MAX)
+        yield rules.reason(ReasonCode.INTEG_DAMAGE, f"the store is not as it was written: {named}")

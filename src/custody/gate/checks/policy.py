@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from custody.gate.codes import Reason, ReasonCode
+from custody.gate.codes import Reason, ReasonCode, join_first
 from custody.gate.model import GateEvidence
 from custody.gate.rules import GateRules
 
@@ -12,7 +12,4 @@ SHOWN_MAX = 5
 def policy(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     """One reason, with the first of the rules that would be others."""
     if seen.policy:
-        more = f"; and {len(seen.policy) - SHOWN_MAX} more" if len(seen.policy) > SHOWN_MAX else ""
-        yield rules.reason(
-            ReasonCode.POLICY_CHANGED, f"the change sets rules: {'; '.join(seen.policy[:SHOWN_MAX])}{more}"
-        )
+        yield rules.reason(ReasonCode.POLICY_CHANGED, f"the change sets rules: {join_first(seen.policy, SHOWN_MAX)}")

@@ -7,21 +7,13 @@ never milder than these.
 from collections.abc import Iterator, Sequence
 
 from custody.gate.codes import Reason, ReasonCode
-from custody.gate.model import AddedRange, GateEvidence, LineOwner, MissingEvidence, TrustAnswer
+from custody.gate.model import AddedRange, GateEvidence, MissingEvidence, TrustAnswer
 from custody.gate.rules import GateRules
-
-AGENTS = frozenset((LineOwner.AGENT, LineOwner.MIXED))
 
 
 def trust(seen: GateEvidence, rules: GateRules) -> Iterator[Reason]:
     """What the agents' records have against the change; nothing where agents wrote none of it."""
-    placed = [
-        (file.path, stretch)
-        for file in seen.files
-        if not isinstance(file.found, MissingEvidence)
-        for stretch in file.found
-        if stretch.whose in AGENTS
-    ]
+    placed = [(path, stretch) for path, stretch in seen.ranges if stretch.whose.is_agent]
     if not placed:
         return
     if isinstance(seen.trust, MissingEvidence):

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from custody.attribution import Grade
-from custody.attribution.app.blame import BlameReporter
+from custody.attribution import Grade, LineOwner
+from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import AttributionContext, open_attribution
-from custody.attribution.wire.blame import Attribution
+from custody.attribution.app.findings import LineAttributor
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.view_merge import merge_session
@@ -61,13 +61,9 @@ def written_each(
 ) -> Iterator[AuthorLines]:
     """The same for any number of changes, with everything that it needs opened once."""
     with open_attribution(workspace) as evidence:
-        reporting, operators = BlameReporter(evidence, strict=True), Operators(evidence)
+        attributor, operators = LineAttributor(evidence, strict=True), Operators(evidence)
         for additions, commit in changes:
-            told = [
-                attribution
-                for addition in additions
-                for attribution in _attribute_addition(reporting, addition, commit)
-            ]
+            told = [answer for addition in additions for answer in _attribute_addition(attributor, addition, commit)]
             found = count_lines_by_author(told, operators)
             evidence.save()
             yield found
@@ -81,67 +77,60 @@ class Operators:
         self._chains: set[StoreId] = list_trusted_chains(evidence.store)
         self._known: dict[tuple[str, str, bool], str | None] = {}
 
-    def of(self, agent: str, session: str | None, *, claims: bool) -> str | None:
+    def of(self, agent: str, session: SessionId, *, claims: bool) -> str | None:
         """The operator of a session; None where no record names one, or with ``claims`` not even a claim."""
-        if session is None:
-            return None
         key = (agent, session, claims)
         if key not in self._known:
-            seen = session_views(self._store, SessionId(session))
+            seen = session_views(self._store, session)
             views = (view.view for view in seen if claims or not is_claim(view.record, self._chains))
             whole = merge_session(view for view in views if view.agent == agent)
             self._known[key] = None if whole is None else whole.operator
         return self._known[key]
 
 
-def author_of(attribution: Attribution, operators: Operators) -> ChangeAuthor | None:
-    """The agent that wrote some lines; None where it was none, or one that has no name."""
-    if attribution.kind not in ("agent", "mixed") or attribution.agent is None:
+def author_of(answer: LineAnswer, operators: Operators) -> ChangeAuthor | None:
+    """The agent that wrote some lines; None where it was none."""
+    trace = answer.trace
+    if trace is None or not answer.owner.is_agent:
         return None
-    return ChangeAuthor(
-        attribution.agent,
-        attribution.model_id,
-        operators.of(attribution.agent, attribution.session_id, claims=_is_claimed(attribution)),
-    )
+    operator = operators.of(trace.agent, trace.session, claims=_is_claimed(answer))
+    return ChangeAuthor(trace.agent, answer.model, operator)
 
 
-def count_lines_by_author(told: Sequence[Attribution], operators: Operators) -> AuthorLines:
+def count_lines_by_author(told: Sequence[LineAnswer], operators: Operators) -> AuthorLines:
     """The lines of some answers, counted by whose they are."""
-    shown = [attribution for attribution in told if not _is_claimed(attribution)]
+    shown = [answer for answer in told if not _is_claimed(answer)]
     every = _counted(told, operators)
     if len(shown) == len(told):
         return every
     found = _counted(shown, operators)
-    claimed = sum(attribution.end_line - attribution.start_line + 1 for attribution in told if _is_claimed(attribution))
+    claimed = sum(len(answer.lines) for answer in told if _is_claimed(answer))
     return replace(found, unknown=found.unknown + claimed, told=every)
 
 
-def _is_claimed(attribution: Attribution) -> bool:
-    return attribution.grade == Grade.CLAIMED.value
+def _is_claimed(answer: LineAnswer) -> bool:
+    return answer.grade is Grade.CLAIMED
 
 
-def _counted(told: Iterable[Attribution], operators: Operators) -> AuthorLines:
+def _counted(told: Iterable[LineAnswer], operators: Operators) -> AuthorLines:
     authors: Counter[ChangeAuthor] = Counter()
     others: Counter[str] = Counter()
     sessions: dict[str, set[str]] = {}
-    for attribution in told:
-        lines = attribution.end_line - attribution.start_line + 1
-        author = author_of(attribution, operators)
-        if author is not None:
-            authors[author] += lines
-            mine = sessions.setdefault(author.agent, set())
-            if attribution.session_id is not None:
-                mine.add(attribution.session_id)
+    for answer in told:
+        author = author_of(answer, operators)
+        if author is not None and answer.trace is not None:
+            authors[author] += len(answer.lines)
+            sessions.setdefault(author.agent, set()).add(answer.trace.session)
         else:
-            others["person" if attribution.kind == "person" else "unknown"] += lines
+            others["person" if answer.owner is LineOwner.PERSON else "unknown"] += len(answer.lines)
     by_agent = {agent: tuple(sorted(ids)) for agent, ids in sessions.items()}
     return AuthorLines(dict(authors), others["person"], others["unknown"], by_agent)
 
 
-def _attribute_addition(reporting: BlameReporter, addition: Addition, commit: CommitSha) -> list[Attribution]:
+def _attribute_addition(attributor: LineAttributor, addition: Addition, commit: CommitSha) -> list[LineAnswer]:
     if addition.unread is not None:
         return []
     try:
-        return list(reporting.blamed(addition.path, commit, addition.lines).report.attributions)
+        return attributor.of_file(addition.path, commit, addition.lines)[1]
     except InputError:
         return []  # a submodule or a damaged object: the change is not one of lines, and that is told elsewhere

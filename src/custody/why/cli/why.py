@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import click
 
-from custody.attribution.cli.blame import MARKS, TIERS
-from custody.attribution.wire.blame import Attribution
+from custody.attribution.cli.blame import MARKS
+from custody.attribution.wire.blame import TIER_WORDS, Attribution
 from custody.core.errors import InputError
 from custody.terminal.frame import answer, json_option, open_workspace
 from custody.why.cli.picture import Box, picture
@@ -178,7 +178,7 @@ def _line(link: LineLink) -> Iterator[str]:
     sure = (
         ""
         if attribution.tier is None
-        else f": {TIERS[attribution.tier - 1]} ({attribution.confidence}), {attribution.grade}"
+        else f": {TIER_WORDS[attribution.tier - 1]} ({attribution.confidence}), {attribution.grade}"
     )
     yield f"{whose}{sure}"
 

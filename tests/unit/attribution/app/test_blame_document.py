@@ -7,6 +7,7 @@ import pytest
 
 from custody.attribution.answer_merge import merge_findings
 from custody.attribution.app.blame_document import document_findings
+from custody.attribution.app.context import open_attribution
 from custody.attribution.app.proposals import Proposals
 from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH
 from custody.attribution.model import AttributionFinding, Grade, TraceAttribution
@@ -63,8 +64,8 @@ class World:
         return self
 
     def findings(self, commit: CommitSha | None = None, *lines: Lines) -> list[AttributionFinding]:
-        with reading_with_traces(self.workspace) as store:
-            return document_findings(self.workspace, store, commit, self.path, lines)
+        with open_attribution(self.workspace, "document") as evidence:
+            return document_findings(evidence, commit, self.path, lines)
 
     def answers(self, commit: CommitSha | None = None, *lines: Lines) -> list[tuple[str, object]]:
         """Lines and what is said of them: trace and tier, or the reason."""
@@ -97,7 +98,7 @@ def test_everything_together_is_tier_1(world: World) -> None:
     assert signals(added) == ["commit_link", "content_hash", "revision_parent", "range_match", "timestamp_match"]
     assert _said(added) == (TRACE, 1)
     assert isinstance(added, TraceAttribution)
-    assert (added.candidate.grade, added.best_range) == (Grade.CLAIMED, Lines(2, 4))
+    assert added.candidate.grade is Grade.CLAIMED
     # The document's margin of 5 lines gives the lines around to the trace as well: this is why it is not the default.
     assert (_said(before), _said(after)) == ((TRACE, 6), (TRACE, 6))
 
@@ -285,8 +286,8 @@ def test_before_the_first_commit_everything_is_uncommitted(tmp_path: Path) -> No
     built = a_repository(tmp_path / "repository")
     (built.path / "a.py").write_bytes(b"a\n")
     workspace = Workspace(built.path)
-    with reading_with_traces(workspace) as store:
-        (finding,) = document_findings(workspace, store, None, RepoPath(b"a.py"))
+    with open_attribution(workspace, "document") as evidence:
+        (finding,) = document_findings(evidence, None, RepoPath(b"a.py"))
     assert (finding.segment.commit, finding.segment.parent) == (None, None)
 
 

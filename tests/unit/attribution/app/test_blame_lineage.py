@@ -597,13 +597,12 @@ def test_a_store_that_cannot_be_written_answers_the_same(
         assert encode_report(without) == encode_report(with_it)
 
 
-def test_a_limit_that_was_reached_is_said_every_time(scene: Scene) -> None:
-    rules = scene.built.path / "custody.toml"
+def test_a_limit_that_was_reached_is_said_every_time(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("custody.attribution.app.history.HUNK_LINES_MAX", 1)
     base = scene.committed(at=-100, app__py=OLD)
     scene.edited("app.py", OLD, NEW, at=10, head=base)
-    rules.write_text("[attribute]\nhunk_lines_max = 1\n")
     typed = NEW + text("typed_by_somebody = 1", "typed_by_them_too = 2")
-    scene.commit_of({b"app.py": typed.encode(), b"custody.toml": rules.read_bytes()}, base, at=20)
+    scene.commit_of({b"app.py": typed.encode()}, base, at=20)
     for _ in range(2):
         report = scene.report()
         assert len(report.notes) == 1

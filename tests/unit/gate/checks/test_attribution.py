@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from custody.attribution.model import Grade
-from custody.gate.model import AddedRange, LineOwner, MissingEvidence
+from custody.attribution.model import Grade, LineOwner
+from custody.gate.model import AddedRange, MissingEvidence
 from custody.ledger.gap import RecordingGap
 from tests.unit.gate.builders import (
     HOUR_NS,

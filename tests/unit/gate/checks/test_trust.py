@@ -2,8 +2,9 @@
 
 import pytest
 
+from custody.attribution import LineOwner
 from custody.gate.codes import ReasonCode, VerdictLevel
-from custody.gate.model import AddedRange, LineOwner, MissingEvidence
+from custody.gate.model import AddedRange, MissingEvidence
 from custody.trust.model import Approval, ReviewReason, ReviewRequirement
 from tests.unit.gate.builders import (
     FINE,
