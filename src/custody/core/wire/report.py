@@ -318,16 +318,20 @@ class RulesSource(msgspec.Struct, frozen=True):
 
     name: str
     state: Literal["read", "absent", "foreign"]
-    rules: int
+    rules: int = 0
 
 
 class RulesReport(Report, frozen=True, kw_only=True, tag="rules"):
-    """The rules in force, the digest of each table shown, and the digest of all tables together."""
+    """The rules in force, the digest of each table shown, and the digest of all tables together.
+
+    ``warnings`` has a sentence for each key of a file that has no effect any more.
+    """
 
     rules: list[RuleInForce]
     digests: dict[str, str]
     digest: str
     sources: list[RulesSource]
+    warnings: list[str] = []
 
 
 class SetUpFile(msgspec.Struct, frozen=True):
