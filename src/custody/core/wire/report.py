@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from custody.core.chain_check import Damage
 from custody.core.wire.canonical import dump
 
 
@@ -20,6 +21,11 @@ class IntegrityFinding(msgspec.Struct, frozen=True):
     code: str
     what: str
     record: str | None = None
+
+
+def finding_of(damage: Damage) -> IntegrityFinding:
+    """A damage as reports show it."""
+    return IntegrityFinding(damage.code.label, damage.what, None if damage.record is None else str(damage.record))
 
 
 class Chain(msgspec.Struct, frozen=True):
