@@ -11,9 +11,9 @@ from custody.core.paths import RepoPath
 from custody.git.answer_stream import AnswerStream
 from custody.git.argument import full_id, pathspecs
 from custody.git.command import Git
-from custody.git.raw_diff import ChangedFiles
+from custody.git.raw_diff import CommitFiles
 
-File = TypeVar("File")
+T = TypeVar("T")
 
 # Every default is said aloud. A merge is compared with one parent, so that there are no combined diffs; --always
 # answers also for a commit that changed nothing.
@@ -40,8 +40,8 @@ def compare(
     comparisons: Iterable[Comparison],
     paths: Iterable[RepoPath],
     options: Iterable[str],
-    parse: Callable[[Iterable[bytes]], Iterator[ChangedFiles[File]]],
-) -> AnswerStream[ChangedFiles[File]]:
+    parse: Callable[[Iterable[bytes]], Iterator[CommitFiles[T]]],
+) -> AnswerStream[CommitFiles[T]]:
     """Start ``git diff-tree <options>`` for any number of comparisons."""
     questions = _Questions(comparisons)
     child = git.start(*_DIFF_TREE, *options, *pathspecs(paths), feed=questions.lines())
@@ -64,7 +64,7 @@ class _Questions:
             ids = [full_id(comparison.commit)] + ([full_id(comparison.parent)] if comparison.parent else [])
             yield f"{' '.join(ids)}\n".encode("ascii")
 
-    def answered(self, answers: Iterable[ChangedFiles[File]]) -> Iterator[ChangedFiles[File]]:
+    def answered(self, answers: Iterable[CommitFiles[T]]) -> Iterator[CommitFiles[T]]:
         """``answers``, in the order of the comparisons; a ``GitError`` when one is left out."""
         for answer in answers:
             comparison = self._waiting.popleft() if self._waiting else Comparison(CommitSha(""))

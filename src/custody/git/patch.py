@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from custody.core.lines import Lines
 from custody.git.chunk_reader import ChunkReader, commit_sha, rubbish
-from custody.git.raw_diff import ChangedFiles, ChangeKind, FileChange, parse_raw_entries
+from custody.git.raw_diff import ChangeKind, CommitFiles, FileChange, parse_raw_entries
 
 _HUNK = re.compile(rb"@@ -(\d{1,10})(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@.*", re.DOTALL)
 _START = b"diff --git "
@@ -73,7 +73,7 @@ class FileDiff:
     shown: HunkDetail = HunkDetail.WHOLE
 
 
-CommitDiff: TypeAlias = ChangedFiles[FileDiff]
+CommitDiff: TypeAlias = CommitFiles[FileDiff]
 """A commit with the lines that it removed and added."""
 
 
@@ -96,7 +96,7 @@ def parse_patches(chunks: Iterable[bytes], limits: PatchLimits = USUAL_PATCH) ->
         changes = tuple(parse_raw_entries(reader))
         if changes and reader.until(b"\0"):
             raise rubbish("patches are expected after the names", b"")
-        yield ChangedFiles(commit, tuple(_files(reader, changes, limits)))
+        yield CommitFiles(commit, tuple(_files(reader, changes, limits)))
 
 
 def _files(reader: ChunkReader, changes: tuple[FileChange, ...], limits: PatchLimits) -> Iterator[FileDiff]:

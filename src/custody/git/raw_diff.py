@@ -51,18 +51,18 @@ class FileChange:
         return side.path
 
 
-File = TypeVar("File")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedFiles(Generic[File]):
+class CommitFiles(Generic[T]):
     """The files that ``commit`` changed against the commit that it was compared with, in git's order."""
 
     commit: CommitSha
-    files: tuple[File, ...]
+    files: tuple[T, ...]
 
 
-CommitChanges: TypeAlias = ChangedFiles[FileChange]
+CommitChanges: TypeAlias = CommitFiles[FileChange]
 """A commit with the names of what it changed."""
 
 
@@ -71,7 +71,7 @@ def parse_changes(chunks: Iterable[bytes]) -> Iterator[CommitChanges]:
     reader = ChunkReader(chunks)
     while not reader.ended():
         commit = commit_sha(reader.until(b"\0"))
-        yield ChangedFiles(commit, tuple(parse_raw_entries(reader)))
+        yield CommitFiles(commit, tuple(parse_raw_entries(reader)))
 
 
 def parse_raw_entries(reader: ChunkReader) -> Iterator[FileChange]:

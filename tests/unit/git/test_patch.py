@@ -13,7 +13,7 @@ from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.git import ChangeKind, CommitDiff, Comparison, FileDiff, Hunk, HunkDetail, PatchLimits, discover
 from custody.git.patch import parse_patches
-from custody.git.raw_diff import ChangedFiles
+from custody.git.raw_diff import CommitFiles
 from tests.builders.repo import FILE, LINK, PROGRAM, SUBMODULE, Built, Files, a_history, a_repository
 from tests.unit.git.strategies import applied, contents, odd_names, plain_names, texts, versions
 
@@ -37,7 +37,7 @@ def test_saved_output_is_read() -> None:
     (hunk,) = file.hunks
     assert (hunk.removed, hunk.added) == ((b"old\n",), (b"new\n", b"newer"))
     assert (hunk.old_first, hunk.old_count, hunk.new_lines) == (2, 1, Lines(2, 3))
-    assert second == ChangedFiles(CommitSha("d" * 40), ())
+    assert second == CommitFiles(CommitSha("d" * 40), ())
 
 
 @given(versions(odd_names, contents))

@@ -81,7 +81,8 @@ def observation_of(event: AnyEvent, what: str) -> tuple[Observation, ...]:
 
 def _copy(view: type[V], event: Event, **converted: object) -> V:
     """A view with the values that the event has under the same names, and with ``converted`` for the others."""
-    values: dict[str, Any] = {name: getattr(event, name) for name in _shared_names(view, type(event))}
+    names = _shared_names(view, type(event))  # type: ignore[arg-type]  # a dataclass's type does hash
+    values: dict[str, Any] = {name: getattr(event, name) for name in names}
     return view(**(values | converted))
 
 
