@@ -23,7 +23,8 @@ from custody.attribution.queries.lineage import LineageTables, StateRow
 from custody.core.ids import EventId, RecordRef, Seq
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
-from custody.store import SqliteDb, Store
+from custody.store import Store
+from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
 
 BATCH = 5_000

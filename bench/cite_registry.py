@@ -18,7 +18,8 @@ from custody.cite.registry import to_register
 from custody.cite.registry_view import identity_of
 from custody.cite.shelf import ShelfEntry
 from custody.core.ids import StoreId
-from custody.store import Heads, SqliteDb, Store, StoreEnvironment, open_sqlite
+from custody.store import Heads, Store, StoreEnvironment, open_sqlite
+from custody.store.sqlite import SqliteDb
 from custody.store.tables import key_digest
 from custody.workspace.wiring import VIEWS
 

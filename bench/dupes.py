@@ -36,7 +36,8 @@ from custody.dupes.similarity import SIGNALS, similarities
 from custody.dupes.weights import SHIPPED
 from custody.sketch.bottom_k import bottom_of
 from custody.sketch.hash import hash32, hash64
-from custody.store import SqliteDb, Store, StoreEnvironment, ViewWiring, open_sqlite
+from custody.store import Store, StoreEnvironment, ViewWiring, open_sqlite
+from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
 
 COMMITTED = 20_000

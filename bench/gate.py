@@ -33,7 +33,8 @@ from bench.stats import PAIRS_MIN, ROUNDS_MAX, Spread, spread, turns
 from custody.core.ids import EventId
 from custody.core.wire.arrival import Arrival, arrival_of
 from custody.core.wire.time import text_from
-from custody.store import SqliteDb, Store, split_batches
+from custody.store import Store, split_batches
+from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000

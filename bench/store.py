@@ -14,10 +14,10 @@ from custody.core.digest import content_hash as content_hash_of
 from custody.core.ids import CommitSha, EventId
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
-from custody.ledger.queries.edits import edits_at, edits_with
-from custody.ledger.queries.sessions import sessions_at
+from custody.ledger.queries.edits import edits_with
 from custody.store import Heads, Store, StoreEnvironment, open_sqlite
 from custody.workspace.wiring import VIEWS
+from tests.builders.lookups import edits_at, sessions_at
 
 BATCH = 5_000
 EDITS_PER_PATH = 200

@@ -20,11 +20,11 @@ from custody.attribution.queries.edits import edits_of_file_by
 from custody.core.ids import CommitSha, EventId, SessionId
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
-from custody.ledger.queries.sessions import sessions_at
 from custody.server.app.projects import create_project, init_database
 from custody.store import Store
 from custody.store.project_schema import schema_of
 from custody.workspace.workspace import Workspace
+from tests.builders.lookups import sessions_at
 
 TABLES = ("record", "body", "prompt", "file_edit", "session", "observation", "part", "setting", "chain", "erasure")
 EVENTS = 200

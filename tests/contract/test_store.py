@@ -14,12 +14,12 @@ from custody.core.paths import RepoPath
 from custody.core.record import GENESIS, Record, chain_entry, empty_head, head_at
 from custody.core.views import FileEdit, SourceAccess, View
 from custody.core.wire.arrival import CONTINUES
-from custody.ledger.queries.edits import edits_at, edits_with
+from custody.ledger.queries.edits import edits_with
 from custody.ledger.queries.readings import ReadRows, locators_read_by
-from custody.ledger.queries.sessions import sessions_at
 from custody.store import Body, Fork, Store
 from custody.store.rows import TABLES
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_arrival
+from tests.builders.lookups import edits_at, sessions_at
 from tests.contract.conftest import Opener
 
 LONG = "a line of a long file\n" * 1000

@@ -31,7 +31,7 @@ def _blame(repository: Repository, asked: Asked) -> None:
 
 def _diffs(repository: Repository, asked: Asked) -> None:
     for renames in (False, True):
-        assert list(repository.diffs([Comparison(asked.new, asked.old)], renames=renames, context=3))
+        assert list(repository.diffs([Comparison(asked.new, asked.old)], renames=renames))
     assert list(repository.diffs([Comparison(asked.new), Comparison(asked.old)], [asked.path]))
 
 
@@ -41,7 +41,7 @@ def _changes(repository: Repository, asked: Asked) -> None:
 
 def _log(repository: Repository, asked: Asked) -> None:
     assert list(repository.log([asked.new]))
-    assert list(repository.log([asked.new], [asked.path], Walk(without=[asked.old], first_parent=True)))
+    assert list(repository.log([asked.new], [asked.path], Walk(without=[asked.old])))
 
 
 def _objects(repository: Repository, asked: Asked) -> None:
@@ -129,13 +129,11 @@ CALLS: dict[str, Callable[[Repository, Asked], object]] = {
     "refs": lambda repository, _: list(repository.refs()),
     "tips": lambda repository, _: repository.tips(),
     "cuts": lambda repository, _: repository.cuts(),
-    "is_partial": lambda repository, _: repository.is_partial,
     "blame": _blame,
-    "blame_text": lambda repository, asked: list(repository.blame_text(asked.new, asked.path)),
     "diffs": _diffs,
     "changes": _changes,
     "log": _log,
-    "parents": lambda repository, asked: list(repository.parents([asked.new], first_parent=True)),
+    "parents": lambda repository, asked: list(repository.parents([asked.new])),
     "tree": lambda repository, asked: list(repository.tree(asked.new)),
     "objects": _objects,
     "look_up": lambda repository, asked: list(repository.look_up([asked.new, FileAt(asked.new, asked.path)])),

@@ -23,7 +23,7 @@ from tests.hostile.traps import ENVIRONMENTS, TRAPS, Trap, a_trap, hostile_repos
 from tests.house.guard import ROOT
 from tests.house.not_run import WORDS
 
-FACTS = {"place", "limits", "git_dir", "common_dir", "work_tree", "object_format", "is_shallow"}
+FACTS = {"place", "limits", "git_dir", "common_dir", "work_tree", "object_format"}
 """What ``discover`` found out once; reading it asks nothing."""
 
 BRIEF = ProcessLimits(wait_seconds_max=10)
@@ -80,7 +80,7 @@ def ask_everything(trap: Trap) -> dict[str, CustodyError]:
 def test_a_partial_clone_is_told_as_what_it_is(tmp_path: Path) -> None:
     """What is missing is missing: no error of another kind, and the other questions are answered."""
     refused = ask_everything(a_trap("promisor-ext", tmp_path))
-    assert set(refused) <= {"blame", "blame_text", "diffs", "with_work_tree"}
+    assert set(refused) <= {"blame", "diffs", "with_work_tree"}
     assert all(isinstance(error, GitError) for error in refused.values())
 
 

@@ -40,16 +40,20 @@ ema_alpha = 0.2
 commit_link = 50
 ```
 
-A name that is no rule, a value of another type and numbers that do not fit together are errors (exit status 2) that
-name the file, the key and the nearest rule. Texts are never read as numbers. The files of a repository set rules and
-nothing else: endpoints, commands, tokens and keys are the user's. A file has at most 1 MiB of UTF-8 and is a regular
-file of the repository, not a link. In YAML there are no aliases, anchors, tags or repeated keys.
+A key that was a rule in an earlier version has no effect. Every command that reads it prints a warning with the
+constant that holds the value now. `custody rules` lists these warnings.
+
+Any other name that is no rule, a value of another type and numbers that do not fit together are errors (exit status 2)
+that name the file, the key and the nearest rule. Texts are never read as numbers. The files of a repository set rules
+and nothing else: endpoints, commands, tokens and keys are the user's. A file has at most 1 MiB of UTF-8 and is a
+regular file of the repository, not a link. In YAML there are no aliases, anchors, tags or repeated keys.
 """
 
 
 def rules_page() -> str:
     """``rules.md``."""
-    return _HEAD + _documents() + "".join(_table(table, kind) for table, kind in rule_tables().classes.items())
+    tables = "".join(_table(table, kind) for table, kind in rule_tables().classes.items())
+    return _HEAD + _documents() + tables + _dropped(rule_tables().dropped)
 
 
 def _documents() -> str:
@@ -78,6 +82,12 @@ def _table(table: str, kind: type[Rules]) -> str:
     rows = documented(rule_tables().rules_of(table).values(), meanings(kind))
     says = " ".join((inspect.getdoc(kind) or "").split())
     return f"\n## {table}\n\n{says}\n\n{markdown.table(('rule', 'default', 'meaning'), rows)}"
+
+
+def _dropped(constants: Mapping[str, str]) -> str:
+    rows = [(f"`{name}`", markdown.code(constant)) for name, constant in constants.items()]
+    table = markdown.table(("key", "constant"), rows)
+    return f"\n## No longer settable\n\nThese keys have no effect; custody warns of them.\n\n{table}" if rows else ""
 
 
 def documented(rules: Iterable[Rule], meanings: Mapping[str, str]) -> list[tuple[str, str, str]]:

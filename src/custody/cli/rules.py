@@ -38,7 +38,8 @@ def _render_rules(report: RulesReport) -> str:
     wide = max(len(rule.rule) for rule in report.rules)
     broad = min(WIDTH_OF_VALUE_MAX, max(len(_text(rule.value)) for rule in report.rules))
     lines = (line for rule in report.rules for line in _lines(rule, wide, broad))
-    return "\n".join(chain(lines, ["", _changes(report), _sources(report)], _digests(report)))
+    warnings = (f"warning: {warning}" for warning in report.warnings)
+    return "\n".join(chain(lines, ["", _changes(report), _sources(report)], warnings, _digests(report)))
 
 
 def _lines(rule: RuleInForce, wide: int, broad: int) -> Iterator[str]:

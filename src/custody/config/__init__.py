@@ -10,8 +10,8 @@ the only keys.
 from custody.config.document_files import VARIABLES, documents
 from custody.config.file_text import FILE_BYTES_MAX
 from custody.config.overlay import EffectiveRules, Setting
-from custody.config.rule import Rule, RuleOrigin
-from custody.config.rule_files import RuleFileReader, RuleSource, load, rule_files
+from custody.config.rule import IgnoredKey, Rule, RuleOrigin
+from custody.config.rule_files import RuleFileReader, load, rule_files
 from custody.config.rule_tables import RuleTables
 from custody.config.table_walk import nearest
 
@@ -19,10 +19,10 @@ __all__ = [
     "FILE_BYTES_MAX",
     "VARIABLES",
     "EffectiveRules",
+    "IgnoredKey",
     "Rule",
     "RuleFileReader",
     "RuleOrigin",
-    "RuleSource",
     "RuleTables",
     "Setting",
     "documents",

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from custody.config.rule import Assignment, RuleOrigin, format_value, printable, quote_place
+from custody.config.rule import Assignment, IgnoredKey, RuleOrigin, format_value, printable, quote_place
 from custody.config.rule_tables import RuleTables
-from custody.config.table_walk import FileKeys, is_near, make_unknown_name_error, table_at
+from custody.config.table_walk import FileKeys, make_unknown_name_error, table_at
 from custody.core.errors import InputError
 
 TRUST_FILE, CHANNEL_FILE, THRESHOLD_FILE = DOCUMENT_PATHS = (
@@ -51,10 +51,10 @@ class DocumentFile:
         """Where it lies in a repository."""
         return self.keys.file
 
-    def read(self, value: object) -> list[Assignment] | None:
+    def read(self, value: object) -> list[Assignment | IgnoredKey] | None:
         """What the file sets; None if no key in it is ours, because such a path may be anybody's."""
         top = table_at({} if value is None else value, RuleOrigin(self.path))
-        ours = {key: value for key, value in top.items() if is_near(key, self.keys.first())}
+        ours = {key: value for key, value in top.items() if self.keys.is_ours(key)}
         if top and not ours:
             return None
         return _once(list(self.keys.settings(ours if self.is_shared else _without_rest(self.keys, top))))
@@ -71,17 +71,19 @@ def _without_rest(keys: FileKeys, top: Mapping[str, object]) -> Mapping[str, obj
     return {key: value for key, value in top.items() if key != REST}
 
 
-def _once(assignments: list[Assignment]) -> list[Assignment]:
+def _once(entries: list[Assignment | IgnoredKey]) -> list[Assignment | IgnoredKey]:
     """The same, unless two keys of one file set one rule."""
     seen: dict[str, RuleOrigin] = {}
-    for assignment in assignments:
+    for assignment in entries:
+        if isinstance(assignment, IgnoredKey):
+            continue
         if first := seen.get(assignment.rule):
             raise InputError(
                 f"{quote_place(assignment.origin)} and '{first.key}' set the same rule, '{assignment.rule}'",
                 hint="keep one of the two",
             )
         seen[assignment.rule] = assignment.origin
-    return assignments
+    return entries
 
 
 def documents(tables: RuleTables) -> tuple[DocumentFile, ...]:
@@ -91,10 +93,15 @@ def documents(tables: RuleTables) -> tuple[DocumentFile, ...]:
     channels = {name.removeprefix(CHANNEL_RULES): rule for name, rule in dedupe if name.startswith(CHANNEL_RULES)}
     own = {name.removeprefix("dedupe."): rule for name, rule in dedupe if not name.startswith(CHANNEL_RULES)}
     thresholds = {key: rules[name] for key, name in THRESHOLDS.items()}
+    dropped = {
+        name.removeprefix("dedupe."): constant
+        for name, constant in tables.dropped.items()
+        if name.startswith("dedupe.")
+    }
     return (
         DocumentFile(FileKeys(TRUST_FILE, {name: rules[name] for name in TRUST}), is_shared=True),
         DocumentFile(FileKeys(CHANNEL_FILE, channels)),
-        DocumentFile(FileKeys(THRESHOLD_FILE, thresholds | own)),
+        DocumentFile(FileKeys(THRESHOLD_FILE, thresholds | own, dropped)),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
-from custody.config.rule import DEFAULT, Assignment, Rule, RuleOrigin, RuleValue, default_text
+from custody.config.rule import DEFAULT, Assignment, IgnoredKey, Rule, RuleOrigin, RuleValue, default_text
 from custody.config.rule_tables import RuleTables
 from custody.core.errors import InputError, RulesError
 from custody.core.wire.rules_digest import Rules
@@ -41,19 +41,27 @@ class EffectiveRules:
 
     tables: Mapping[str, Rules]
     settings: tuple[Setting, ...]
+    ignored: tuple[IgnoredKey, ...] = ()
 
     def of(self, kind: type[R]) -> R:
         """The rules of one domain, by their class."""
         return next(rules for rules in self.tables.values() if isinstance(rules, kind))
 
 
-def overlay(tables: RuleTables, assignments: Iterable[Assignment]) -> EffectiveRules:
-    """Put ``assignments``, weakest first, over the defaults; relations between rules are checked once all are in."""
+def overlay(tables: RuleTables, entries: Iterable[Assignment | IgnoredKey]) -> EffectiveRules:
+    """Put the assignments of ``entries``, weakest first, over the defaults.
+
+    Relations between rules are checked once all are in.
+    """
     settings = {name: Setting(rule, rule.default) for name, rule in tables.rules.items()}
-    for assignment in assignments:
-        settings[assignment.rule] = settings[assignment.rule].under(assignment)
+    ignored: list[IgnoredKey] = []
+    for entry in entries:
+        if isinstance(entry, IgnoredKey):
+            ignored.append(entry)
+        else:
+            settings[entry.rule] = settings[entry.rule].under(entry)
     made = {table: _made(tables, table, settings) for table in tables}
-    return EffectiveRules(MappingProxyType(made), tuple(settings.values()))
+    return EffectiveRules(MappingProxyType(made), tuple(settings.values()), tuple(ignored))
 
 
 def _made(tables: RuleTables, table: str, settings: Mapping[str, Setting]) -> Rules:

@@ -90,6 +90,22 @@ class Assignment:
     entry: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class IgnoredKey:
+    """A key of a file that was a rule once and has no effect now; ``constant`` is what holds the value instead."""
+
+    origin: RuleOrigin
+    constant: str
+    """A module and a name in it, as ``custody.package.module:NAME``."""
+
+    def __str__(self) -> str:
+        module, _, name = self.constant.partition(":")
+        return (
+            f"{printable(self.origin.key or '')} in {printable(self.origin.source)} has no effect: no longer settable"
+            f" (constant {name} in {module.replace('.', '/')}.py)"
+        )
+
+
 def kind_of(hint: Any) -> RuleKind:
     """What a field of this type takes."""
     if get_origin(hint) is Literal:

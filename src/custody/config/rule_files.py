@@ -4,32 +4,22 @@ defaults < the documents' files < [tool.custody] in pyproject.toml < custody.tom
 user's own file. docs/decisions/0010 says why. A policy that is only tried out stands above all of them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from custody.config.document_files import DOCUMENT_PATHS, documents, from_environment
 from custody.config.overlay import EffectiveRules, overlay
-from custody.config.rule import Assignment, RuleOrigin
+from custody.config.rule import Assignment, IgnoredKey, RuleOrigin
 from custody.config.rule_tables import RuleTables
 from custody.config.table_walk import FileKeys, table_at
 from custody.config.user_file import read_user_file, shown_path, user_file
 from custody.core.errors import InputError
 from custody.core.paths import RepoPath
+from custody.core.wire.report import RulesSource
 
 RuleFileReader = Callable[[RepoPath], bytes | None]
 """Gives the bytes of a repository's file, None if there is none; refuses what is no regular file of the repository."""
 
-RuleFileContent = tuple["RuleSource", list[Assignment]]
-
-
-@dataclass(frozen=True, slots=True)
-class RuleSource:
-    """A place that was looked at: whether it is there, or holds nothing of ours, and how many values it sets."""
-
-    name: str
-    state: Literal["read", "absent", "foreign"]
-    rules: int = 0
+RuleFileContent = tuple[RulesSource, Sequence[Assignment | IgnoredKey]]
 
 
 def rule_files() -> tuple[RepoPath, ...]:
@@ -39,7 +29,7 @@ def rule_files() -> tuple[RepoPath, ...]:
 
 def load(
     tables: RuleTables, read: RuleFileReader, environment: Mapping[str, str], policy: str | None = None
-) -> tuple[EffectiveRules, tuple[RuleSource, ...]]:
+) -> tuple[EffectiveRules, tuple[RulesSource, ...]]:
     """The rules in force in a repository whose files ``read`` gives, for a user with this ``environment``.
 
     With ``policy``, the path of a file as custody.toml is, the rules as they would be with it.
@@ -52,7 +42,7 @@ def load(
         *_of_user(tables, environment),
         *_of_policy(tables, policy),
     ]
-    effective = overlay(tables, (assignment for _, assignments in found for assignment in assignments))
+    effective = overlay(tables, (entry for _, entries in found for entry in entries))
     return effective, tuple(source for source, _ in found)
 
 
@@ -60,20 +50,21 @@ def _of_documents(tables: RuleTables, read: RuleFileReader) -> Iterator[RuleFile
     for document in documents(tables):
         data = read(RepoPath.of(document.path))
         if data is None:
-            yield RuleSource(document.path, "absent"), []
+            yield RulesSource(document.path, "absent"), []
             continue
         from custody.config.yaml_reader import parse_yaml
 
-        assignments = document.read(parse_yaml(document.path, data))
-        if assignments is None:
-            yield RuleSource(document.path, "foreign"), []
-        else:
-            yield RuleSource(document.path, "read", len(assignments)), assignments
+        entries = document.read(parse_yaml(document.path, data))
+        yield (RulesSource(document.path, "foreign"), []) if entries is None else _read(document.path, entries)
+
+
+def _read(file: str, entries: Sequence[Assignment | IgnoredKey]) -> RuleFileContent:
+    return RulesSource(file, "read", sum(isinstance(entry, Assignment) for entry in entries)), entries
 
 
 def _of_variables(environment: Mapping[str, str]) -> RuleFileContent:
     assignments = from_environment(environment)
-    return RuleSource("environment", "read" if assignments else "absent", len(assignments)), assignments
+    return RulesSource("environment", "read" if assignments else "absent", len(assignments)), assignments
 
 
 def _of_user(tables: RuleTables, environment: Mapping[str, str]) -> Iterator[RuleFileContent]:
@@ -94,14 +85,13 @@ def _of_toml(
     tables: RuleTables, file: str, data: bytes | None, above: tuple[str, ...] = (), *, is_users: bool = False
 ) -> RuleFileContent:
     if data is None:
-        return RuleSource(file, "absent"), []
+        return RulesSource(file, "absent"), []
     from custody.config.toml_reader import parse_toml
 
     values: Mapping[str, object] = parse_toml(file, data)
     for depth, key in enumerate(above, start=1):
         if key not in values:
-            return RuleSource(file, "foreign"), []
+            return RulesSource(file, "foreign"), []
         values = table_at(values[key], RuleOrigin(file, ".".join(above[:depth])))
-    keys = FileKeys(file, tables.rules, is_users=is_users, above="".join(f"{key}." for key in above))
-    assignments = list(keys.settings(values))
-    return RuleSource(file, "read", len(assignments)), assignments
+    keys = FileKeys(file, tables.rules, tables.dropped, is_users=is_users, above="".join(f"{key}." for key in above))
+    return _read(file, list(keys.settings(values)))

@@ -1,7 +1,7 @@
 """The tables of rules: one class for each domain, handed in by whoever knows them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -15,6 +15,8 @@ class RuleTables:
     """The classes of rules by the name of their table, in the order in which they are shown."""
 
     classes: Mapping[str, type[Rules]]
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    """The constant behind each dotted name that is no longer settable; of a mapping, its own name may stand for all."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.classes)
@@ -36,7 +38,7 @@ class RuleTables:
 def _rules(table: str, kind: type[Rules]) -> dict[str, Rule]:
     defaults = kind()
     hints = get_type_hints(kind)
-    rules = [rule for field in fields(kind) for rule in _of(table, field.name, hints[field.name], defaults)]
+    rules = [rule for each in fields(kind) for rule in _of(table, each.name, hints[each.name], defaults)]
     return {rule.name: rule for rule in rules}
 
 

@@ -2,9 +2,17 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from custody.config.rule import SHOWN_CHARACTERS_MAX, Assignment, Rule, RuleOrigin, format_value, quote_place
+from custody.config.rule import (
+    SHOWN_CHARACTERS_MAX,
+    Assignment,
+    IgnoredKey,
+    Rule,
+    RuleOrigin,
+    format_value,
+    quote_place,
+)
 from custody.core.errors import InputError
 
 USERS = frozenset(
@@ -21,12 +29,14 @@ class FileKeys:
 
     file: str
     names: Mapping[str, Rule]
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    """The constant behind each dotted key that set a rule once."""
     is_users: bool = False
     above: str = ""
     """Stands before every key of this file when it is named to people."""
 
-    def settings(self, values: Mapping[str, object], at: str = "") -> Iterator[Assignment]:
-        """What ``values``, the table at the dotted key ``at``, sets."""
+    def settings(self, values: Mapping[str, object], at: str = "") -> Iterator[Assignment | IgnoredKey]:
+        """What ``values``, the table at the dotted key ``at``, sets, and its keys that set nothing any more."""
         for key, value in values.items():
             name = f"{at}{key}"
             origin = RuleOrigin(self.file, self.above + name)
@@ -35,7 +45,9 @@ class FileKeys:
             if name in self.names:
                 rule = self.names[name]
                 yield Assignment(rule.name, rule.read(value, origin), origin)
-            elif any(other.startswith(f"{name}.") for other in self.names):
+            elif name in self.dropped:
+                yield IgnoredKey(origin, self.dropped[name])
+            elif any(other.startswith(f"{name}.") for other in (*self.names, *self.dropped)):
                 yield from self.settings(table_at(value, origin), f"{name}.")
             else:
                 raise self._refused(origin, key, at)
@@ -45,6 +57,10 @@ class FileKeys:
         below = (name[len(at) :] for name in self.names if name.startswith(at))
         return list(dict.fromkeys(name.partition(".")[0] for name in below))
 
+    def is_ours(self, key: str) -> bool:
+        """Whether a key at the top of the file is or was one of ours, perhaps misspelt."""
+        return is_near(key, {name.partition(".")[0] for name in (*self.names, *self.dropped)})
+
     def _refused(self, origin: RuleOrigin, key: str, at: str) -> InputError:
         if not self.is_users and split_rule_name(key) & USERS:
             return InputError(
@@ -52,7 +68,7 @@ class FileKeys:
                 hint="endpoints, commands, tokens and keys belong into your own file, custody/config.toml below"
                 " $XDG_CONFIG_HOME or ~/.config",
             )
-        return make_unknown_name_error(origin, key, self.first(at))
+        return make_unknown_name_error(origin, key, self.first(at) or self.names)
 
 
 def table_at(value: object, origin: RuleOrigin) -> Mapping[str, object]:

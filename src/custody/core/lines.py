@@ -37,10 +37,6 @@ class Lines:
         """
         return (self.first + self.last) // 2
 
-    def overlaps(self, other: "Lines") -> bool:
-        """Whether the two share a line."""
-        return self.gap_to(other) == 0
-
     def gap_to(self, other: "Lines") -> int:
         """How many lines one must move to touch the other; 0 when they share one.
 

@@ -8,7 +8,7 @@ pure functions over bytes. It imports only ``core``. ``discover`` is the way in.
 
 from custody.git.ancestry import Ancestry
 from custody.git.answer_stream import AnswerStream
-from custody.git.blame_parser import BlamedCommit, BlamedText, BlameEntry, PreviousVersion
+from custody.git.blame_parser import BlameEntry
 from custody.git.commit_log import Commit
 from custody.git.commit_object import parse_commit
 from custody.git.diff_command import Comparison
@@ -17,7 +17,7 @@ from custody.git.mirror import BRANCHES, PULLS, Mirror, pull_of
 from custody.git.notes import NoteWriteCount
 from custody.git.object_parser import FileAt, NoObject, Object, ObjectInfo
 from custody.git.object_reader import ObjectReader
-from custody.git.patch import CommitDiff, FileDiff, Hunk, HunkDetail, HunkLine, HunkSide, PatchLimits
+from custody.git.patch import CommitDiff, FileDiff, Hunk, HunkDetail, PatchLimits
 from custody.git.person import Person, ZonedTime
 from custody.git.process import ProcessLimits
 from custody.git.raw_diff import ChangeKind, CommitChanges, DiffSide, FileChange
@@ -38,8 +38,6 @@ __all__ = [
     "Ancestry",
     "AnswerStream",
     "BlameEntry",
-    "BlamedCommit",
-    "BlamedText",
     "ChangeKind",
     "Commit",
     "CommitChanges",
@@ -52,8 +50,6 @@ __all__ = [
     "FileDiff",
     "Hunk",
     "HunkDetail",
-    "HunkLine",
-    "HunkSide",
     "Mirror",
     "NoObject",
     "NoWorkFile",
@@ -63,7 +59,6 @@ __all__ = [
     "ObjectReader",
     "PatchLimits",
     "Person",
-    "PreviousVersion",
     "ProcessLimits",
     "Ref",
     "Remote",

@@ -1,31 +1,28 @@
 """Asking ``git blame``: one process per file."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
 
 from custody.core.errors import GitError, InputError
 from custody.core.lines import Lines
 from custody.git.answer_stream import AnswerStream
 from custody.git.argument import full_id, pathspecs
+from custody.git.blame_parser import BlameEntry, parse_blame
 from custody.git.command import Git
 from custody.git.failure import missing_hint
 from custody.git.object_parser import FileAt, NoObject
 from custody.git.tree_command import look_up, tree
 
-T = TypeVar("T")
-Parse = Callable[[Iterable[bytes]], Iterator[T]]
-
-_OPTIONS = ("--encoding=UTF-8", "--no-ext-diff", "--no-textconv")
+_OPTIONS = ("--porcelain", "--encoding=UTF-8", "--no-ext-diff", "--no-textconv")
 
 
-def blame(git: Git, form: str, file: FileAt, lines: Iterable[Lines], parse: Parse[T]) -> AnswerStream[T]:
-    """Start ``git blame <form>`` for ``lines`` of ``file``, or for all of it when there are none."""
+def blame(git: Git, file: FileAt, lines: Iterable[Lines]) -> AnswerStream[BlameEntry]:
+    """Start ``git blame`` for ``lines`` of ``file``, or for all of it when there are none."""
     stretches = [f"-L{stretch.first},{stretch.last}" for stretch in lines]
-    child = git.start("blame", form, *_OPTIONS, *stretches, full_id(file.commit), *pathspecs((file.path,)))
-    return AnswerStream(child, lambda chunks: _distinguish_missing_path(git, file, parse(chunks)))
+    child = git.start("blame", *_OPTIONS, *stretches, full_id(file.commit), *pathspecs((file.path,)))
+    return AnswerStream(child, lambda chunks: _distinguish_missing_path(git, file, parse_blame(chunks)))
 
 
-def _distinguish_missing_path(git: Git, file: FileAt, answers: Iterator[T]) -> Iterator[T]:
+def _distinguish_missing_path(git: Git, file: FileAt, answers: Iterator[BlameEntry]) -> Iterator[BlameEntry]:
     """``answers``; git says "no such path" also of contents that are missing or damaged: not the caller's turn."""
     try:
         yield from answers

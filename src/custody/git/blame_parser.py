@@ -1,4 +1,4 @@
-"""Parsing ``git blame --incremental`` and ``git blame --porcelain``. Pure: pieces of bytes in, entries out."""
+"""Parsing ``git blame --porcelain``. Pure: pieces of bytes in, entries out."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,45 +7,22 @@ from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.git.chunk_reader import ChunkReader, commit_sha, number, repo_path, rubbish
-from custody.git.person import Person, moment
+from custody.git.person import ZonedTime, moment
 from custody.git.quoted_name import unquoted
 
 
 @dataclass(frozen=True, slots=True)
-class BlamedCommit:
-    """What blame says of a commit; at a ``boundary`` history ends: a root, or the cut of a shallow clone."""
+class BlameEntry:
+    """``lines`` of the blamed version were written by ``commit``, as its lines ``origin`` of ``path``.
 
-    id: CommitSha
-    author: Person
-    committer: Person
-    summary: bytes
-    boundary: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PreviousVersion:
-    """The version of a file that a commit changed."""
+    ``texts`` are the lines' bytes, each without its line feed; ``authored`` is the time that the commit's author gives.
+    """
 
     commit: CommitSha
-    path: RepoPath
-
-
-@dataclass(frozen=True, slots=True)
-class BlameEntry:
-    """``lines`` of the blamed version were written by ``commit``, as its lines ``origin`` of ``path``."""
-
-    commit: BlamedCommit
+    authored: ZonedTime | None
     lines: Lines
     origin: Lines
     path: RepoPath
-    previous: PreviousVersion | None
-
-
-@dataclass(frozen=True, slots=True)
-class BlamedText:
-    """An entry with its lines' bytes, each without its line feed."""
-
-    entry: BlameEntry
     texts: tuple[bytes, ...]
 
 
@@ -61,35 +38,19 @@ class _BlameHeader:
     count: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _BlameRange:
-    path: RepoPath
-    previous: PreviousVersion | None
-
-
-def parse_incremental(chunks: Iterable[bytes]) -> Iterator[BlameEntry]:
-    """The entries of ``git blame --incremental`` in git's order (by commit, not by line)."""
+def parse_blame(chunks: Iterable[bytes]) -> Iterator[BlameEntry]:
+    """The entries of ``git blame --porcelain`` in the order of the lines; git describes a commit once."""
     reader = ChunkReader(chunks)
-    known: dict[CommitSha, BlamedCommit] = {}
+    times: dict[CommitSha, ZonedTime | None] = {}
+    paths: dict[CommitSha, RepoPath] = {}
     while not reader.ended():
         head = _head(reader.line())
-        facts = _facts(reader, last=b"filename")
-        yield _entry(head, _commit(head.commit, facts, known), _place(facts))
-
-
-def parse_porcelain(chunks: Iterable[bytes]) -> Iterator[BlamedText]:
-    """The entries of ``git blame --porcelain`` in the order of the lines, with their bytes."""
-    reader = ChunkReader(chunks)
-    known: dict[CommitSha, BlamedCommit] = {}
-    places: dict[CommitSha, _BlameRange] = {}
-    while not reader.ended():
-        head = _head(reader.line())
-        facts = _facts(reader, last=b"\t")
-        commit = _commit(head.commit, facts, known)
-        if b"filename" in facts or head.commit not in places:
-            places[head.commit] = _place(facts)
-        texts = (facts[b"\t"], *_rest_of_group(reader, head))
-        yield BlamedText(_entry(head, commit, places[head.commit]), texts)
+        facts = _facts(reader)
+        if b"author" in facts or head.commit not in times:
+            times[head.commit] = _authored(facts)
+        if b"filename" in facts or head.commit not in paths:
+            paths[head.commit] = repo_path(unquoted(_fact(facts, b"filename")))
+        yield _entry(head, times[head.commit], paths[head.commit], (facts[b"\t"], *_rest_of_group(reader, head)))
 
 
 def _rest_of_group(reader: ChunkReader, head: _BlameHeader) -> Iterator[bytes]:
@@ -111,59 +72,33 @@ def _head(line: bytes) -> _BlameHeader:
     return _BlameHeader(commit_sha(fields[0]), origin, final, count[0] if count else None)
 
 
-def _facts(reader: ChunkReader, last: bytes) -> dict[bytes, bytes]:
-    """The lines after a head by their first word, up to the one that ends them: the file's name or its text."""
+def _facts(reader: ChunkReader) -> dict[bytes, bytes]:
+    """The lines after a head by their first word, up to the text of the line."""
     facts: dict[bytes, bytes] = {}
-    while last not in facts:
+    while b"\t" not in facts:
         line = reader.line()
         if line.startswith(b"\t"):
             facts[b"\t"] = line[1:]
-            if last != b"\t":
-                raise rubbish("a file name is expected", line)
         else:
             word, _, value = line.partition(b" ")
             facts[word] = value
     return facts
 
 
-def _entry(head: _BlameHeader, commit: BlamedCommit, place: _BlameRange) -> BlameEntry:
+def _entry(head: _BlameHeader, authored: ZonedTime | None, path: RepoPath, texts: tuple[bytes, ...]) -> BlameEntry:
     if not (head.count and head.origin and head.final):
         raise rubbish("lines count from 1", head.commit.encode())
-    return BlameEntry(
-        commit,
-        Lines(head.final, head.final + head.count - 1),
-        Lines(head.origin, head.origin + head.count - 1),
-        place.path,
-        place.previous,
-    )
+    lines = Lines(head.final, head.final + head.count - 1)
+    origin = Lines(head.origin, head.origin + head.count - 1)
+    return BlameEntry(head.commit, authored, lines, origin, path, texts)
 
 
-def _commit(commit: CommitSha, facts: dict[bytes, bytes], known: dict[CommitSha, BlamedCommit]) -> BlamedCommit:
-    """git describes a commit at its first entry only."""
-    if b"author" in facts:
-        author, committer = _person(facts, b"author"), _person(facts, b"committer")
-        known[commit] = BlamedCommit(commit, author, committer, _fact(facts, b"summary"), b"boundary" in facts)
-    if commit not in known:
-        raise rubbish("a commit is used before it is described", commit.encode())
-    return known[commit]
-
-
-def _person(facts: dict[bytes, bytes], role: bytes) -> Person:
-    name, mail, seconds, zone = (_fact(facts, role + part) for part in (b"", b"-mail", b"-time", b"-tz"))
-    at = None if zone == _DAMAGED else moment(seconds + b" " + zone)
-    return Person(name, mail.removeprefix(b"<").removesuffix(b">"), at)
+def _authored(facts: dict[bytes, bytes]) -> ZonedTime | None:
+    seconds, zone = _fact(facts, b"author-time"), _fact(facts, b"author-tz")
+    return None if zone == _DAMAGED else moment(seconds + b" " + zone)
 
 
 def _fact(facts: dict[bytes, bytes], word: bytes) -> bytes:
     if word not in facts:
         raise rubbish(f"'{word.decode('ascii')}' is expected", b" ".join(facts))
     return facts[word]
-
-
-def _place(facts: dict[bytes, bytes]) -> _BlameRange:
-    name = _fact(facts, b"filename")
-    previous = None
-    if b"previous" in facts:
-        commit, _, old_name = facts[b"previous"].partition(b" ")
-        previous = PreviousVersion(commit_sha(commit), repo_path(unquoted(old_name)))
-    return _BlameRange(repo_path(unquoted(name)), previous)

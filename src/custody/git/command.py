@@ -13,6 +13,14 @@ from custody.git.process import USUAL, Child, ProcessLimits, ProcessOrder
 NEEDS = "install git 2.34 or newer and see that it is on PATH"
 
 
+def git_program(environment: Mapping[str, str]) -> str:
+    """The git on the PATH of ``environment``; none is an error."""
+    program = find_program(environment.get("PATH", os.defpath))
+    if program is None:
+        raise GitError("git is not installed", hint=NEEDS)
+    return program
+
+
 @dataclass(frozen=True, slots=True)
 class Git:
     """How git is started: in which folder, with which environment, within which limits.
@@ -43,12 +51,9 @@ class Git:
             return b"".join(child.chunks())
 
     def _order(self, arguments: tuple[str | bytes, ...], fine: Collection[int] = (0,)) -> ProcessOrder:
-        program = find_program(self.environment.get("PATH", os.defpath))
-        if program is None:
-            raise GitError("git is not installed", hint=NEEDS)
         return ProcessOrder(
             verb=os.fsdecode(arguments[0]),
-            command=(program, *self.always, *self.settings, *arguments),
+            command=(git_program(self.environment), *self.always, *self.settings, *arguments),
             folder=self.folder,
             environment=self.environment,
             limits=self.limits,

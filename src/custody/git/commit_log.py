@@ -13,15 +13,12 @@ LOG_OPTIONS = (
     "--no-commit-header",
     "--date=raw",
     "--encoding=UTF-8",
-    "--format=" + "%x00".join(_FIELDS) + "%x00",
-)
-# With --parents git writes them once more before our own first field, without a sign between.
-SIMPLIFIED_LOG_OPTIONS = (
-    *LOG_OPTIONS[:-1],
-    "--topo-order",
-    "--parents",
+    # A NUL in front too: with --parents git writes them once more before our own first field.
     "--format=%x00" + "%x00".join(_FIELDS) + "%x00",
 )
+
+CommitParents = tuple[CommitSha, tuple[CommitSha, ...]]
+"""A commit and its parents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +44,7 @@ class Commit:
 
 
 def parse_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
-    """The commits of ``git rev-list`` with ``LOG_OPTIONS``, in git's order."""
-    reader = ChunkReader(chunks)
-    while not reader.ended():
-        yield _commit([reader.until(b"\0") for _ in _FIELDS])
-        if end := reader.until(b"\n"):
-            raise rubbish("the end of a commit is expected", end)
-
-
-def parse_simplified_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
-    """The commits of ``git rev-list`` with ``SIMPLIFIED_LOG_OPTIONS``, in git's order."""
+    """The commits of ``git rev-list`` with ``LOG_OPTIONS``, perhaps with ``--parents``, in git's order."""
     reader = ChunkReader(chunks)
     while not reader.ended():
         reader.until(b"\0")
@@ -65,7 +53,7 @@ def parse_simplified_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
             raise rubbish("the end of a commit is expected", end)
 
 
-def parse_parents(chunks: Iterable[bytes]) -> Iterator[tuple[CommitSha, tuple[CommitSha, ...]]]:
+def parse_parents(chunks: Iterable[bytes]) -> Iterator[CommitParents]:
     """The commits of ``git rev-list --parents`` with their parents, in git's order."""
     reader = ChunkReader(chunks)
     while not reader.ended():

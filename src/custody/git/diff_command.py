@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar
 
 from custody.core.errors import GitError, InputError
@@ -11,10 +11,9 @@ from custody.core.paths import RepoPath
 from custody.git.answer_stream import AnswerStream
 from custody.git.argument import full_id, pathspecs
 from custody.git.command import Git
-from custody.git.patch import CommitDiff
-from custody.git.raw_diff import CommitChanges
+from custody.git.raw_diff import CommitFiles
 
-CommitComparison = TypeVar("CommitComparison", CommitChanges, CommitDiff)
+T = TypeVar("T")
 
 # Every default is said aloud. A merge is compared with one parent, so that there are no combined diffs; --always
 # answers also for a commit that changed nothing.
@@ -41,8 +40,8 @@ def compare(
     comparisons: Iterable[Comparison],
     paths: Iterable[RepoPath],
     options: Iterable[str],
-    parse: Callable[[Iterable[bytes]], Iterator[CommitComparison]],
-) -> AnswerStream[CommitComparison]:
+    parse: Callable[[Iterable[bytes]], Iterator[CommitFiles[T]]],
+) -> AnswerStream[CommitFiles[T]]:
     """Start ``git diff-tree <options>`` for any number of comparisons."""
     questions = _Questions(comparisons)
     child = git.start(*_DIFF_TREE, *options, *pathspecs(paths), feed=questions.lines())
@@ -65,13 +64,13 @@ class _Questions:
             ids = [full_id(comparison.commit)] + ([full_id(comparison.parent)] if comparison.parent else [])
             yield f"{' '.join(ids)}\n".encode("ascii")
 
-    def answered(self, answers: Iterable[CommitComparison]) -> Iterator[CommitComparison]:
-        """``answers`` with the parent each was compared with; a ``GitError`` when one is left out."""
+    def answered(self, answers: Iterable[CommitFiles[T]]) -> Iterator[CommitFiles[T]]:
+        """``answers``, in the order of the comparisons; a ``GitError`` when one is left out."""
         for answer in answers:
             comparison = self._waiting.popleft() if self._waiting else Comparison(CommitSha(""))
             if answer.commit != comparison.commit:
                 raise _unknown(comparison)
-            yield replace(answer, parent=comparison.parent)
+            yield answer
         if self._waiting:
             raise _unknown(self._waiting[0])
 

@@ -15,7 +15,7 @@ from custody.git.safe_file import read_small_file
 _BETWEEN = "--//"
 _QUESTIONS = (
     *("rev-parse", "--path-format=absolute", "--git-dir", _BETWEEN, "--git-common-dir", _BETWEEN, "--show-cdup"),
-    *(_BETWEEN, "--show-object-format", "--is-shallow-repository"),
+    *(_BETWEEN, "--show-object-format"),
 )
 _GIT_FILE_BYTES_MAX = 8192
 _FORMATS = ("sha1", "sha256")
@@ -32,7 +32,6 @@ class RepositoryPlace:
     common_dir: Path
     work_tree: Path | None
     object_format: str
-    is_shallow: bool
     more_objects: Path | None = None
 
 
@@ -50,7 +49,7 @@ def parse_place(answer: bytes, here: Path) -> RepositoryPlace:
     if len(parts) != 4 or answer.startswith(b"--path-format"):
         raise GitError("git is too old for custody", hint=NEEDS)
     git_dir, common_dir, up = (os.fsdecode(part.removesuffix(b"\n")) for part in parts[:3])
-    object_format, _, is_shallow = parts[3].removesuffix(b"\n").decode("ascii", "replace").partition("\n")
+    object_format = parts[3].removesuffix(b"\n").decode("ascii", "replace")
     if object_format not in _FORMATS:
         raise GitError(f"the repository's objects are of an unknown format: '{object_format}'")
     return RepositoryPlace(
@@ -58,7 +57,6 @@ def parse_place(answer: bytes, here: Path) -> RepositoryPlace:
         common_dir=Path(common_dir),
         work_tree=_above(here, up) if parts[2] else None,
         object_format=object_format,
-        is_shallow=is_shallow == "true",
     )
 
 

@@ -17,17 +17,16 @@ from pathlib import Path
 from custody.core.errors import GitError, WorldError
 from custody.core.ids import CommitSha
 from custody.git.argument import full_id
-from custody.git.command import NEEDS, Git
+from custody.git.command import Git, git_program
 from custody.git.environment import (
     EXCHANGE_SETTINGS,
     OTHER_SIDE,
     exchange_environment,
-    find_program,
     sealed_environment,
     sealed_file,
 )
 from custody.git.failure import printable
-from custody.git.loose_object import SPACE, keep_loose, write_at_once
+from custody.git.loose_object import SPACE, commit_content, keep_loose, write_at_once
 from custody.git.object_parser import Object, read_object
 from custody.git.object_reader import ObjectReader
 from custody.git.process import USUAL, ProcessLimits
@@ -45,7 +44,6 @@ FILE = 0o100644
 _NAME = re.compile(r"refs/custody/[0-9a-f]{32}")
 _KNOWN = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64}) (refs/custody/[0-9a-f]{32})")
 _REFUSED = re.compile(r"^!\t[^\t]*\t\[([a-z ]+)\](?: \((.*)\))?", re.MULTILINE)
-_IDENTITY = b"custody <custody@localhost>"
 
 
 class RemoteMoveError(GitError):
@@ -98,12 +96,7 @@ class Exchange:
     def commit(self, files: Mapping[bytes, str], parents: Iterable[str], message: str, at_seconds: int) -> str:
         """A commit of these files (by path, with the id of their content); its id."""
         tree = write_trees(((path, FILE, sha) for path, sha in files.items()), partial(self._keep, "tree"))
-        lines = [f"tree {tree}", *(f"parent {full_id(parent)}" for parent in parents)]
-        signature = b"%s %d +0000" % (_IDENTITY, at_seconds)
-        head = "\n".join(lines).encode("ascii")
-        return self._keep(
-            "commit", b"%s\nauthor %s\ncommitter %s\n\n%s\n" % (head, signature, signature, message.encode())
-        )
+        return self._keep("commit", commit_content(tree, parents, message, at_seconds))
 
     def known(self) -> dict[str, str]:
         """The references that were fetched or pushed last, with their commits."""
@@ -137,10 +130,7 @@ class Exchange:
     @contextmanager
     def _git(self, address: RemoteUrl, service: str) -> Iterator[tuple[Git, tuple[str, ...]]]:
         """A git that can reach a remote, and the words that say what serves a remote on this machine."""
-        program = find_program(os.environ.get("PATH", os.defpath))
-        if program is None:
-            raise GitError("git is not installed", hint=NEEDS)
-        served = shlex.join((program, *OTHER_SIDE, service))
+        served = shlex.join((git_program(os.environ), *OTHER_SIDE, service))
         with self._place() as git_dir:
             environment = exchange_environment(os.environ, git_dir, self.folder / "objects")
             git = Git(git_dir, environment, limits=self.limits, always=EXCHANGE_SETTINGS)

@@ -2,12 +2,16 @@
 
 import os
 import zlib
+from collections.abc import Iterable
 from hashlib import new
 from pathlib import Path
 
 from custody.core.errors import WorldError
+from custody.git.argument import full_id
 
 SPACE = "free space there, or make it writable; nothing was lost"
+OUR_NAME, OUR_EMAIL = "custody", "custody@localhost"
+"""The author of commits that custody makes."""
 
 _LEVEL = 1
 
@@ -20,6 +24,13 @@ def keep_loose(objects: Path, object_format: str, kind: str, content: bytes) -> 
     if not path.exists():
         write_at_once(path, zlib.compress(whole, _LEVEL))
     return sha
+
+
+def commit_content(tree: str, parents: Iterable[str], message: str, at_seconds: int) -> bytes:
+    """The content of a commit of custody's own."""
+    head = "\n".join([f"tree {tree}", *(f"parent {full_id(parent)}" for parent in parents)])
+    signature = f"{OUR_NAME} <{OUR_EMAIL}> {at_seconds} +0000"
+    return f"{head}\nauthor {signature}\ncommitter {signature}\n\n{message}\n".encode()
 
 
 def write_at_once(path: Path, content: bytes) -> None:

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from custody.core.errors import GitError, WorldError
-from custody.git.command import NEEDS, Git
+from custody.core.errors import WorldError
+from custody.git.command import Git, git_program
 from custody.git.environment import (
     EXCHANGE_SETTINGS,
     OTHER_SIDE,
     exchange_environment,
-    find_program,
     sealed_file,
 )
 from custody.git.process import USUAL, ProcessLimits
@@ -41,10 +40,8 @@ class Mirror:
     def fetch(self, address: RemoteUrl, wanted: Sequence[str]) -> None:
         """Bring ``wanted`` here: branches, all pull requests, or single ones (see ``pull_of``)."""
         assert all(text in (BRANCHES, PULLS) or PULL.fullmatch(text) for text in wanted), "names of our own"
-        program = find_program(os.environ.get("PATH", os.defpath))
-        if program is None:
-            raise GitError("git is not installed", hint=NEEDS)
         self._made()
+        program = git_program(os.environ)
         served = (f"--upload-pack={shlex.join((program, *OTHER_SIDE, 'upload-pack'))}",) if address.local else ()
         environment = exchange_environment(os.environ, self.folder, self.folder / "objects")
         git = Git(

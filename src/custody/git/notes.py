@@ -14,7 +14,7 @@ from types import MappingProxyType
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.git.argument import full_id
-from custody.git.loose_object import keep_loose
+from custody.git.loose_object import OUR_EMAIL, OUR_NAME, commit_content, keep_loose
 from custody.git.object_parser import NoObject, Object
 from custody.git.tree_objects import write_trees
 from custody.git.tree_parser import TreeEntry
@@ -27,10 +27,8 @@ FANOUT = 2
 _REF = re.compile(r"refs/notes/[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
 _NEVER = re.compile(r"\.\.|\.(lock)?(/|$(?!\n))")
 _NOTE = re.compile(rb"[0-9a-f/]{40,128}")
-_NAME, _EMAIL = "custody", "custody@localhost"
-_IDENTITY = f"{_NAME} <{_EMAIL}>".encode()
 
-AS_OURSELVES = MappingProxyType({"GIT_COMMITTER_NAME": _NAME, "GIT_COMMITTER_EMAIL": _EMAIL})
+AS_OURSELVES = MappingProxyType({"GIT_COMMITTER_NAME": OUR_NAME, "GIT_COMMITTER_EMAIL": OUR_EMAIL})
 """Who git notes down as the one who moved a reference; else it would ask the machine, and perhaps the name service."""
 
 
@@ -94,10 +92,5 @@ class NotesTree:
     def commit(self, parent: str | None, message: str, at_seconds: int) -> str:
         """A commit of the notes as they will be; its id."""
         entries = ((raw, mode, sha) for raw, (mode, sha) in self._entries.items())
-        lines = [f"tree {write_trees(entries, partial(self._keep, 'tree'))}"]
-        lines += [] if parent is None else [f"parent {full_id(parent)}"]
-        signature = b"%s %d +0000" % (_IDENTITY, at_seconds)
-        head = "\n".join(lines).encode("ascii")
-        return self._keep(
-            "commit", b"%s\nauthor %s\ncommitter %s\n\n%s\n" % (head, signature, signature, message.encode())
-        )
+        tree = write_trees(entries, partial(self._keep, "tree"))
+        return self._keep("commit", commit_content(tree, [] if parent is None else [parent], message, at_seconds))

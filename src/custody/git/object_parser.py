@@ -1,7 +1,6 @@
 """Parsing ``git cat-file --batch`` and ``--batch-check``. Pure: pieces of bytes in, objects out."""
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
@@ -47,20 +46,6 @@ class NoObject:
 
     name: str
     reason: str
-
-
-def parse_infos(chunks: Iterable[bytes]) -> Iterator[ObjectInfo | NoObject]:
-    """The answers of ``git cat-file --batch-check``, one for each name asked, in their order."""
-    reader = ChunkReader(chunks)
-    while not reader.ended():
-        yield read_info(reader)
-
-
-def parse_objects(chunks: Iterable[bytes], bytes_max: int) -> Iterator[Object | NoObject]:
-    """The answers of ``git cat-file --batch``, one for each name asked, in their order."""
-    reader = ChunkReader(chunks)
-    while not reader.ended():
-        yield read_object(reader, bytes_max)
 
 
 def read_info(reader: ChunkReader) -> ObjectInfo | NoObject:

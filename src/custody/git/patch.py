@@ -8,16 +8,15 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import TypeAlias
 
-from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.git.chunk_reader import ChunkReader, commit_sha, rubbish
-from custody.git.raw_diff import ChangeKind, FileChange, parse_raw_entries
+from custody.git.raw_diff import ChangeKind, CommitFiles, FileChange, parse_raw_entries
 
 _HUNK = re.compile(rb"@@ -(\d{1,10})(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@.*", re.DOTALL)
 _START = b"diff --git "
-_NO_NEWLINE = b"\\"
+_REMOVED, _ADDED, _NO_NEWLINE = b"-", b"+", b"\\"
 _BINARY = b"Binary files "
 _HEADER = (
     *(b"old mode", b"new mode", b"new file", b"deleted ", b"copy ", b"rename ", b"similarity", b"dissimilarity"),
@@ -27,53 +26,32 @@ _HEADER_BYTES = max(map(len, _HEADER))
 _MEGABYTE = 1 << 20
 
 
-class HunkSide(Enum):
-    """Whether a line of a hunk is on both sides, only before or only after."""
-
-    KEPT = b" "
-    REMOVED = b"-"
-    ADDED = b"+"
-
-
-_SIGNS = {sign.value: sign for sign in HunkSide}
-
-
-class HunkLine(NamedTuple):
-    """A line with its own line feed; only the last line of a file can be without."""
-
-    sign: HunkSide
-    text: bytes
-
-
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """A stretch that changed. Where a count is 0, nothing is there and the first is the line before (0: the start)."""
+    """Lines that changed, each with its own line feed; only the last line of a file can be without.
+
+    Where nothing was removed (added), the first is the line before (0: the start).
+    """
 
     old_first: int
-    old_count: int
     new_first: int
-    new_count: int
-    lines: tuple[HunkLine, ...]
+    removed: tuple[bytes, ...]
+    added: tuple[bytes, ...]
 
     @property
-    def removed(self) -> tuple[bytes, ...]:
-        """The lines that are gone, in order."""
-        return tuple(text for sign, text in self.lines if sign is HunkSide.REMOVED)
+    def old_count(self) -> int:
+        """How many lines are gone."""
+        return len(self.removed)
 
     @property
-    def added(self) -> tuple[bytes, ...]:
-        """The lines that are new, in order."""
-        return tuple(text for sign, text in self.lines if sign is HunkSide.ADDED)
+    def new_count(self) -> int:
+        """How many lines are new."""
+        return len(self.added)
 
     @property
     def new_lines(self) -> Lines | None:
         """Where the hunk stands after the change; None when nothing is left of it."""
         return Lines(self.new_first, self.new_first + self.new_count - 1) if self.new_count else None
-
-    @property
-    def old_lines(self) -> Lines | None:
-        """Where the hunk stood before the change; None when nothing was there."""
-        return Lines(self.old_first, self.old_first + self.old_count - 1) if self.old_count else None
 
 
 class HunkDetail(Enum):
@@ -95,13 +73,8 @@ class FileDiff:
     shown: HunkDetail = HunkDetail.WHOLE
 
 
-@dataclass(frozen=True, slots=True)
-class CommitDiff:
-    """The files that ``commit`` changed against ``parent``, in git's order; None: its own first parent, if any."""
-
-    commit: CommitSha
-    files: tuple[FileDiff, ...]
-    parent: CommitSha | None = None
+CommitDiff: TypeAlias = CommitFiles[FileDiff]
+"""A commit with the lines that it removed and added."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +96,7 @@ def parse_patches(chunks: Iterable[bytes], limits: PatchLimits = USUAL_PATCH) ->
         changes = tuple(parse_raw_entries(reader))
         if changes and reader.until(b"\0"):
             raise rubbish("patches are expected after the names", b"")
-        yield CommitDiff(commit, tuple(_files(reader, changes, limits)))
+        yield CommitFiles(commit, tuple(_files(reader, changes, limits)))
 
 
 def _files(reader: ChunkReader, changes: tuple[FileChange, ...], limits: PatchLimits) -> Iterator[FileDiff]:
@@ -175,34 +148,37 @@ class _Section:
         if not match:
             raise rubbish("a hunk is expected", head)
         old_first, old_count, new_first, new_count = (1 if n is None else int(n) for n in match.groups())
-        lines = self._read_lines(old_count, new_count)
+        removed, added = self._read_lines(old_count, new_count)
         if self.shown is HunkDetail.WHOLE:
-            self._hunks.append(Hunk(old_first, old_count, new_first, new_count, tuple(lines)))
+            self._hunks.append(Hunk(old_first, new_first, tuple(removed), tuple(added)))
         else:
             self._hunks.clear()
 
-    def _read_lines(self, old_left: int, new_left: int) -> list[HunkLine]:
-        lines: list[HunkLine] = []
+    def _read_lines(self, old_left: int, new_left: int) -> tuple[list[bytes], list[bytes]]:
+        """The lines that are gone and those that are new."""
+        removed: list[bytes] = []
+        added: list[bytes] = []
+        last: list[bytes] = []
         while old_left > 0 or new_left > 0 or self._reader.peek(1) == _NO_NEWLINE:
             raw = self._reader.line()
             if raw[:1] == _NO_NEWLINE:
-                _cut_newline(lines, raw)
+                _cut_newline(last, raw)
                 continue
-            sign = _SIGNS.get(raw[:1])
-            if sign is None:
+            if raw[:1] not in (_REMOVED, _ADDED):
                 raise rubbish("a line of a hunk is expected", raw)
-            old_left -= sign is not HunkSide.ADDED
-            new_left -= sign is not HunkSide.REMOVED
+            old_left -= raw[:1] == _REMOVED
+            new_left -= raw[:1] == _ADDED
+            last = removed if raw[:1] == _REMOVED else added
             self._seen_bytes += len(raw)
             if self._seen_bytes > self._bytes_max:
-                lines.clear()  # read on to the end of the hunk, but keep nothing more
-            lines.append(HunkLine(sign, raw[1:] + b"\n"))
+                last.clear()  # read on to the end of the hunk, but keep nothing more
+            last.append(raw[1:] + b"\n")
         if old_left or new_left:
-            raise rubbish("a hunk has other lines than its head says", lines[-1].text if lines else b"")
-        return lines
+            raise rubbish("a hunk has other lines than its head says", last[-1] if last else b"")
+        return removed, added
 
 
-def _cut_newline(lines: list[HunkLine], marker: bytes) -> None:
-    if not lines or not lines[-1].text.endswith(b"\n"):
+def _cut_newline(lines: list[bytes], marker: bytes) -> None:
+    if not lines or not lines[-1].endswith(b"\n"):
         raise rubbish("a line is expected before its missing end", marker)
-    lines[-1] = HunkLine(lines[-1].sign, lines[-1].text[:-1])
+    lines[-1] = lines[-1][:-1]

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Generic, TypeAlias, TypeVar
 
 from custody.core.ids import BlobSha, CommitSha
 from custody.core.paths import RepoPath
@@ -50,13 +51,19 @@ class FileChange:
         return side.path
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
-class CommitChanges:
-    """The files that ``commit`` changed against ``parent``, in git's order; None: its own first parent, if any."""
+class CommitFiles(Generic[T]):
+    """The files that ``commit`` changed against the commit that it was compared with, in git's order."""
 
     commit: CommitSha
-    files: tuple[FileChange, ...]
-    parent: CommitSha | None = None
+    files: tuple[T, ...]
+
+
+CommitChanges: TypeAlias = CommitFiles[FileChange]
+"""A commit with the names of what it changed."""
 
 
 def parse_changes(chunks: Iterable[bytes]) -> Iterator[CommitChanges]:
@@ -64,7 +71,7 @@ def parse_changes(chunks: Iterable[bytes]) -> Iterator[CommitChanges]:
     reader = ChunkReader(chunks)
     while not reader.ended():
         commit = commit_sha(reader.until(b"\0"))
-        yield CommitChanges(commit, tuple(parse_raw_entries(reader)))
+        yield CommitFiles(commit, tuple(parse_raw_entries(reader)))
 
 
 def parse_raw_entries(reader: ChunkReader) -> Iterator[FileChange]:

@@ -15,7 +15,7 @@ from custody.git.ancestry import Ancestry
 from custody.git.answer_stream import AnswerStream
 from custody.git.argument import revision, typed_bytes
 from custody.git.blame_command import blame
-from custody.git.blame_parser import BlamedText, BlameEntry, parse_incremental, parse_porcelain
+from custody.git.blame_parser import BlameEntry
 from custody.git.chunk_reader import commit_sha
 from custody.git.command import Git
 from custody.git.commit_log import Commit
@@ -85,16 +85,6 @@ class Repository:
     def object_format(self) -> str:
         """``sha1`` or ``sha256``."""
         return self.place.object_format
-
-    @property
-    def is_shallow(self) -> bool:
-        """Whether history was cut when this was cloned."""
-        return self.place.is_shallow
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether objects may be missing because this is a partial clone; custody never fetches them."""
-        return self._open.circumstances().partial
 
     # Names. These read the repository's references, and its configuration with them (``open`` in surroundings.py).
 
@@ -189,19 +179,14 @@ class Repository:
     # Contents. These see objects and nothing else (``sealed`` in surroundings.py).
 
     def blame(self, commit: CommitSha, path: RepoPath, lines: Iterable[Lines] = ()) -> AnswerStream[BlameEntry]:
-        """Which commit wrote which lines of ``path`` as of ``commit``, as git finds out; all lines or only these."""
-        return blame(self._sealed, "--incremental", FileAt(commit, path), lines, parse_incremental)
-
-    def blame_text(self, commit: CommitSha, path: RepoPath, lines: Iterable[Lines] = ()) -> AnswerStream[BlamedText]:
-        """The same by line and with the bytes of the lines, once git knows all."""
-        return blame(self._sealed, "--porcelain", FileAt(commit, path), lines, parse_porcelain)
+        """Which commit wrote which lines of ``path`` as of ``commit``, by line; all lines or only these."""
+        return blame(self._sealed, FileAt(commit, path), lines)
 
     def diffs(
         self,
         comparisons: Iterable[Comparison],
         paths: Iterable[RepoPath] = (),
         *,
-        context: int = 0,
         renames: bool = False,
         limits: PatchLimits = USUAL_PATCH,
     ) -> AnswerStream[CommitDiff]:
@@ -209,7 +194,7 @@ class Repository:
 
         With ``paths``, ``renames`` sees only what is below them: a file that came from elsewhere is an added one.
         """
-        options = ("--raw", "-p", f"--unified={int(context)}", _RENAMES[renames])
+        options = ("--raw", "-p", "--unified=0", _RENAMES[renames])
         return compare(self._sealed, comparisons, paths, options, partial(parse_patches, limits=limits))
 
     def changes(
@@ -227,11 +212,9 @@ class Repository:
         """
         return log(self._sealed, commits, paths, walk)
 
-    def parents(
-        self, commits: Iterable[CommitSha], *, first_parent: bool = False
-    ) -> AnswerStream[tuple[CommitSha, tuple[CommitSha, ...]]]:
+    def parents(self, commits: Iterable[CommitSha]) -> AnswerStream[tuple[CommitSha, tuple[CommitSha, ...]]]:
         """``commits`` and what they descend from, each with its parents and nothing more, children first."""
-        return parents(self._sealed, commits, first_parent=first_parent)
+        return parents(self._sealed, commits)
 
     def tree(self, commit: CommitSha, paths: Iterable[RepoPath] = ()) -> AnswerStream[TreeEntry]:
         """All files of ``commit``, or those below ``paths``."""
@@ -268,18 +251,16 @@ class Repository:
         return read_work_file(self.work_tree, path, bytes_max)
 
     @contextmanager
-    def with_work_tree(
-        self, *, at_seconds: int | None = None, limits: WorkLimits = USUAL_WORK
-    ) -> Iterator["WorkCommit"]:
+    def with_work_tree(self, *, limits: WorkLimits = USUAL_WORK) -> Iterator["WorkCommit"]:
         """The work tree as it is on disk as a commit on top of HEAD, about which all questions may be asked.
 
         The commit and what is new in it lie in a temporary folder that goes with the block, whatever happens in it.
-        The same files give the same id: the commit says that it was made ``at_seconds``, or when HEAD was. What it
-        holds is decided in ``work_commit``; files are read whose stat is not as the index remembers it, no others.
+        The same files give the same id: the commit says that it was made when HEAD was. What it holds
+        is decided in ``work_commit``; files are read whose stat is not as the index remembers it, no others.
         """
         if self.work_tree is None:
             raise InputError(f"'{self.git_dir}' has no work tree", hint="stand in a work tree, or name one with -C")
-        asked = WorkCommitRequest(self.place, self.work_tree, self.head().commit, at_seconds, self.limits, limits)
+        asked = WorkCommitRequest(self.place, self.work_tree, self.head().commit, self.limits, limits)
         with self.objects() as objects, work_commit(asked, self._open, SealedObjects(objects, self.look_up)) as made:
             beside = replace(self, place=replace(self.place, more_objects=made.objects))
             yield WorkCommit(beside, made.commit, made.left_out)

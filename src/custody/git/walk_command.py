@@ -10,14 +10,7 @@ from custody.git.ancestry import Ancestry, filter_ancestor_pairs
 from custody.git.answer_stream import AnswerStream
 from custody.git.argument import full_id, id_lines, pathspecs
 from custody.git.command import Git
-from custody.git.commit_log import (
-    LOG_OPTIONS,
-    SIMPLIFIED_LOG_OPTIONS,
-    Commit,
-    parse_log,
-    parse_parents,
-    parse_simplified_log,
-)
+from custody.git.commit_log import LOG_OPTIONS, Commit, CommitParents, parse_log, parse_parents
 from custody.git.object_parser import NoObject, ObjectInfo
 from custody.git.tree_command import look_up
 
@@ -27,14 +20,13 @@ _STOP_SEARCHED_MAX = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """How far to walk: not into what ``without`` descends from, perhaps by first parents only, perhaps not all.
+    """How far to walk: not into what ``without`` descends from, perhaps not all.
 
     ``since_seconds`` leaves out commits that were made earlier. ``simplified``: children before parents, and parents
     are the next commits of the walk, whatever lies between them.
     """
 
     without: Collection[CommitSha] = ()
-    first_parent: bool = False
     count_max: int | None = None
     since_seconds: int | None = None
     simplified: bool = False
@@ -45,27 +37,19 @@ WHOLE = Walk()
 
 def log(git: Git, commits: Iterable[CommitSha], paths: Iterable[RepoPath], walk: Walk) -> AnswerStream[Commit]:
     """``commits`` and what they descend from, newest first."""
-    options = [*(SIMPLIFIED_LOG_OPTIONS if walk.simplified else LOG_OPTIONS)]
-    if walk.first_parent:
-        options.append("--first-parent")
+    options = [*LOG_OPTIONS, *(("--topo-order", "--parents") if walk.simplified else ())]
     if walk.count_max is not None:
         options.append(f"--max-count={int(walk.count_max)}")
     if walk.since_seconds is not None:
         options.append(f"--max-age={int(walk.since_seconds)}")
-    parse = parse_simplified_log if walk.simplified else parse_log
     feed = chain(id_lines(commits), (b"^" + line for line in id_lines(walk.without)))
-    return AnswerStream(git.start("rev-list", "--stdin", *options, *pathspecs(paths), feed=feed), parse)
+    return AnswerStream(git.start("rev-list", "--stdin", *options, *pathspecs(paths), feed=feed), parse_log)
 
 
-def parents(
-    git: Git, commits: Iterable[CommitSha], *, first_parent: bool
-) -> AnswerStream[tuple[CommitSha, tuple[CommitSha, ...]]]:
-    """``commits`` and what they descend from with their parents, children first."""
-    options = ("--first-parent",) if first_parent else ()
-    feed = id_lines(commits)
-    return AnswerStream(
-        git.start("rev-list", "--stdin", "--topo-order", "--parents", *options, feed=feed), parse_parents
-    )
+def parents(git: Git, commits: Iterable[CommitSha], stops: Iterable[bytes] = ()) -> AnswerStream[CommitParents]:
+    """``commits`` and what they descend from with their parents, children first; ``stops`` says where to end."""
+    feed = chain(id_lines(commits), stops)
+    return AnswerStream(git.start("rev-list", "--stdin", "--topo-order", "--parents", feed=feed), parse_parents)
 
 
 def ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
@@ -76,8 +60,7 @@ def ancestries(git: Git, pairs: Collection[Ancestry]) -> frozenset[Ancestry]:
     if not known:
         return frozenset()
     stops = _stops(git, sorted({pair.ancestor for pair in known}))
-    feed = chain(id_lines(sorted({pair.descendant for pair in known})), stops)
-    with AnswerStream(git.start("rev-list", "--stdin", "--topo-order", "--parents", feed=feed), parse_parents) as walk:
+    with parents(git, sorted({pair.descendant for pair in known}), stops) as walk:
         return filter_ancestor_pairs(known, walk)
 
 

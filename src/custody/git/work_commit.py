@@ -47,15 +47,11 @@ MESSAGE = b"the work tree as it is on disk\n"
 
 @dataclass(frozen=True, slots=True)
 class WorkCommitRequest:
-    """The work tree to be made a commit of; ``parent`` is what HEAD names, if anything.
-
-    ``at_seconds`` is when the commit says that it was made; None: when its parent was.
-    """
+    """The work tree to be made a commit of; ``parent`` is what HEAD names, if anything."""
 
     place: RepositoryPlace
     work_tree: Path
     parent: CommitSha | None
-    at_seconds: int | None
     process_limits: ProcessLimits
     limits: WorkLimits
 
@@ -93,7 +89,7 @@ def work_commit(asked: WorkCommitRequest, user: Git, sealed: SealedObjects) -> I
         )
         known = [*(entry for entry in entries if not isinstance(entry, PendingFile)), *read]
         tree = _tree([file for file in known if isinstance(file, IndexedFile)], private, sealed)
-        commit = private.keep("commit", _commit(tree, asked.parent, _when(asked, sealed.objects)))
+        commit = private.keep("commit", _commit(tree, asked.parent, _when(asked.parent, sealed.objects)))
         out = sorted((file for file in known if isinstance(file, NoWorkFile)), key=lambda file: file.path)
         yield WorkTreeCommit(private.objects, CommitSha(commit), tuple(out))
 
@@ -124,13 +120,14 @@ def _tree(files: Iterable[IndexedFile], private: PrivateRepository, sealed: Seal
     return root
 
 
-def _when(asked: WorkCommitRequest, objects: ObjectReader[Object]) -> int:
-    if asked.at_seconds is not None or asked.parent is None:
-        return asked.at_seconds or 0
-    parent = objects.read(asked.parent)
-    if not isinstance(parent, Object):
-        raise GitError(f"the commit '{asked.parent}' that HEAD names is {parent.reason}", hint="try 'git fsck'")
-    at = parse_commit(asked.parent, parent.content).committer.at
+def _when(parent: CommitSha | None, objects: ObjectReader[Object]) -> int:
+    """When the commit says that it was made: when its parent was."""
+    if parent is None:
+        return 0
+    found = objects.read(parent)
+    if not isinstance(found, Object):
+        raise GitError(f"the commit '{parent}' that HEAD names is {found.reason}", hint="try 'git fsck'")
+    at = parse_commit(parent, found.content).committer.at
     return at.seconds if at else 0
 
 

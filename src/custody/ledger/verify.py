@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from custody.core.chain_check import Damage, DamageCode, check_chain
 from custody.core.digest import digest_of
-from custody.core.ids import PENDING, Digest, RecordRef, StoreId
+from custody.core.ids import PENDING, Digest, StoreId
 from custody.core.record import ChainTip, Record
 from custody.core.wire.arrival import ERASED
 from custody.core.wire.body import digest_text, parts
 from custody.core.wire.canonical import parse
-from custody.core.wire.report import Chain, IntegrityFinding, VerifyReport
+from custody.core.wire.report import Chain, VerifyReport, finding_of
 from custody.store import Body, DamagedStoreError, KeptHead, Store, read_erased_digest, split_batches
 from custody.workspace.workspace import Workspace
 
@@ -28,7 +28,7 @@ def verify(workspace: Workspace) -> VerifyReport:
         # The file cannot even be opened or read through: that is the finding.
         damage = Damage(DamageCode.FILE_DAMAGED, error.message)
         return VerifyReport(
-            outcome="found", chains=[], records=0, bodies=0, erased=0, pending=0, findings=[_finding(damage)]
+            outcome="found", chains=[], records=0, bodies=0, erased=0, pending=0, findings=[finding_of(damage)]
         )
 
 
@@ -57,7 +57,7 @@ def verify_store(workspace: Workspace, store: Store) -> VerifyReport:
         erased=len(erasures),
         withheld=store.tables.withheld_count(),
         pending=int(pending),
-        findings=[_finding(damage) for damage in found],
+        findings=[finding_of(damage) for damage in found],
     )
 
 
@@ -193,8 +193,3 @@ def spool_damage(workspace: Workspace) -> Iterator[Damage]:
     for spool in workspace.spools:
         for refused in spool.refused():
             yield Damage(DamageCode.SPOOL_DAMAGED, f"the waiting event '{refused.event}' was set aside: {refused.why}")
-
-
-def _finding(damage: Damage) -> IntegrityFinding:
-    record: RecordRef | None = damage.record
-    return IntegrityFinding(damage.code.label, damage.what, None if record is None else str(record))

@@ -18,7 +18,7 @@ from custody.core.wire.arrival import ERASED, Arrival, arrival_of
 from custody.core.wire.body import digest_from, digest_text, parts
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.outline import views_from
-from custody.core.wire.report import ImportedChain, ImportReport, IntegrityFinding
+from custody.core.wire.report import ImportedChain, ImportReport, finding_of
 from custody.share.chain_exchange import check_origins
 from custody.share.wire.export import (
     LINE_BYTES_MAX,
@@ -48,9 +48,7 @@ def import_export(workspace: Workspace, path: Path) -> ImportReport:
 def _import(workspace: Workspace, file: Path, path: str) -> ImportReport:
     checked = _check(workspace, file, path)
     if checked.damages:
-        findings = [
-            IntegrityFinding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in checked.damages
-        ]
+        findings = [finding_of(damage) for damage in checked.damages]
         return ImportReport(outcome="found", path=path, chains=[], pending=0, findings=findings)
     with workspace.writing() as store:
         workspace.progress.start("importing", checked.lines)

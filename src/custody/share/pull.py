@@ -8,7 +8,7 @@ from custody.core.errors import InputError
 from custody.core.ids import StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import ChainTip, Record, empty_head
-from custody.core.wire.report import IntegrityFinding
+from custody.core.wire.report import IntegrityFinding, finding_of
 from custody.git import Exchange, Ref
 from custody.share.chain_exchange import ChainReader, LocalChains, check_origins, fork_at, take
 from custody.share.git_transport import SharedRef, chunk_lines, content, read_shared
@@ -108,7 +108,5 @@ def _report_chain(shared: SharedRef, held: ChainTip, outcome: str, damages: list
         new=new if outcome in ("taken", "waits") else 0,
         texts=shared.about.texts,
         outcome=outcome,  # type: ignore[arg-type]
-        findings=[
-            IntegrityFinding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in damages or ()
-        ],
+        findings=[finding_of(damage) for damage in damages or ()],
     )

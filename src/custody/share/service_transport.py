@@ -14,7 +14,7 @@ from custody.core.ids import Link, Seq, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import ChainTip, Record, empty_head
 from custody.core.wire.body import digest_text
-from custody.core.wire.report import IntegrityFinding
+from custody.core.wire.report import IntegrityFinding, finding_of
 from custody.share.chain_exchange import ChainReader, LocalChains, check_origins, fork_at, stretch_lines, take
 from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal
 from custody.share.wire.chains import (
@@ -137,7 +137,7 @@ class _ChainUpload:
             new=max(0, int(self.head.seq - there.seq)),
             texts=self.texts,
             outcome=outcome,  # type: ignore[arg-type]
-            findings=_findings(damages),
+            findings=[finding_of(damage) for damage in damages or ()],
         )
 
 
@@ -242,9 +242,5 @@ def _pulled(
         new=int(there.seq - here.seq) if outcome in ("taken", "waits") else 0,
         texts=texts,
         outcome=outcome,  # type: ignore[arg-type]
-        findings=_findings(damages),
+        findings=[finding_of(damage) for damage in damages or ()],
     )
-
-
-def _findings(damages: list[Damage] | None) -> list[IntegrityFinding]:
-    return [IntegrityFinding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in damages or ()]

@@ -11,7 +11,7 @@ from custody.store.project_schema import SERVICE_ROLE
 from custody.store.projection import DerivedTables, ObservedView, RecordReader
 from custody.store.record_filter import EVERYTHING, RecordFilter
 from custody.store.snapshot import claimed_until, copy_until, erased_since, own_among, own_as
-from custody.store.sqlite import SqliteDb, open_sqlite, open_sqlite_to_read, overlay
+from custody.store.sqlite import open_sqlite, open_sqlite_to_read, overlay
 from custody.store.store import (
     AppendResult,
     CopyResult,
@@ -39,7 +39,6 @@ __all__ = [
     "ObservedView",
     "RecordFilter",
     "RecordReader",
-    "SqliteDb",
     "Store",
     "StoreEnvironment",
     "StoreUnwritable",

@@ -17,7 +17,7 @@ from custody.store.db import Db
 from custody.store.heads import Heads
 from custody.store.migrate import migrate
 from custody.store.projection import DerivedTables, Projection, ProjectionProgress, RecordReader
-from custody.store.sqlite import vanishes
+from custody.store.sqlite import SqliteDb, overlay, vanishes
 from custody.store.tables import Body, Tables, read_erased_digest
 
 
@@ -119,6 +119,10 @@ class Store:
     def is_shared(self) -> bool:
         """Whether this is a team's database, which other machines write to."""
         return bool(self.db.place)
+
+    def private_copy(self) -> Db | None:
+        """A private copy of the database that can be written and vanishes when closed; None of a team's."""
+        return overlay(self.db) if isinstance(self.db, SqliteDb) else None
 
     def is_temporary(self) -> bool:
         """Whether everything written here vanishes when the store is closed."""

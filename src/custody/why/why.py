@@ -149,7 +149,7 @@ class _Chain:
             return ()
         number = self._evidence.find_line_in_base(self._version, line)
         with self._evidence.repository.blame(base, self._version.path, [Lines(number, number)]) as entries:
-            return tuple(entry.commit.id for entry in entries)[:1]
+            return tuple(entry.commit for entry in entries)[:1]
 
     def _session(self, trace: Trace) -> SessionLink:
         store = self._evidence.store

@@ -3,13 +3,13 @@
 import os
 import stat
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from custody.config import (
     FILE_BYTES_MAX,
     EffectiveRules,
     RuleFileReader,
-    RuleSource,
     Setting,
     load,
     nearest,
@@ -37,26 +37,44 @@ def rules(workspace: Workspace, table: str | None = None) -> RulesReport:
         rules=[_in_force(setting) for setting in effective.settings if setting.rule.table in shown],
         digests={name: digest_text(rules_digest({name: effective.tables[name]})) for name in shown},
         digest=digest_text(rules_digest(effective.tables)),
-        sources=[RulesSource(source.name, source.state, source.rules) for source in sources],
+        sources=list(sources),
+        warnings=[str(key) for key in effective.ignored],
     )
 
 
 def load_rules(
     workspace: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None
-) -> tuple[EffectiveRules, tuple[RuleSource, ...]]:
+) -> tuple[EffectiveRules, tuple[RulesSource, ...]]:
     """Return the rules in force, perhaps with a policy; a team database outside a repository has no rule files."""
 
-    def read() -> tuple[EffectiveRules, tuple[RuleSource, ...]]:
+    def read() -> tuple[EffectiveRules, tuple[RulesSource, ...]]:
         return read_rules(
             _no_files if workspace.home is None else _work_tree(workspace.repository), environment, policy
         )
 
-    return workspace.once(("rules", workspace.folder, policy, frozenset(environment.items())), read)
+    effective, sources = workspace.once(("rules", workspace.folder, policy, frozenset(environment.items())), read)
+    warn_of_ignored(workspace, effective)
+    return effective, sources
+
+
+def load_user_rules(workspace: Workspace) -> EffectiveRules:
+    """Return the rules in force outside a repository: those of the user."""
+    effective, _ = read_rules(_no_files, os.environ)
+    warn_of_ignored(workspace, effective)
+    return effective
+
+
+def warn_of_ignored(workspace: Workspace, effective: EffectiveRules) -> None:
+    """Warn of each key of a file that has no effect, once per command; a service's requests warn of nothing."""
+    if workspace.resources is None:
+        return
+    for key in effective.ignored:
+        workspace.once(("warning", key), partial(workspace.talk, f"warning: {key}"))
 
 
 def loaded_at(
     repository: Repository, commit: CommitSha, environment: Mapping[str, str] = os.environ
-) -> tuple[EffectiveRules, tuple[RuleSource, ...]]:
+) -> tuple[EffectiveRules, tuple[RulesSource, ...]]:
     """The rules as the files of a commit set them, for a user with this environment."""
     with repository.objects(FILE_BYTES_MAX) as objects:
         return read_rules(_commit(repository, objects, commit), environment)
@@ -64,7 +82,7 @@ def loaded_at(
 
 def read_rules(
     read: RuleFileReader, environment: Mapping[str, str], policy: str | None = None
-) -> tuple[EffectiveRules, tuple[RuleSource, ...]]:
+) -> tuple[EffectiveRules, tuple[RulesSource, ...]]:
     """The rules in force where ``read`` gives the files of a repository, for a user with this environment."""
     return load(rule_tables(), read, environment, policy)
 

@@ -22,6 +22,7 @@ from custody.core.wire.reader_version import (
     TRANSCRIPT_VERSION,
 )
 from custody.store import DerivedTables, RecordReader, Store, ViewWiring
+from custody.workspace.dropped_rules import DROPPED
 
 RULES = MappingProxyType(
     {
@@ -55,7 +56,7 @@ DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.querie
 @cache
 def rule_tables() -> RuleTables:
     """The tables of rules that there are."""
-    return RuleTables(MappingProxyType({table: import_name(name) for table, name in RULES.items()}))
+    return RuleTables(MappingProxyType({table: import_name(name) for table, name in RULES.items()}), DROPPED)
 
 
 @cache

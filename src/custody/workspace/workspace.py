@@ -17,7 +17,6 @@ from custody.store import (
     SCHEMA_VERSION,
     Db,
     Heads,
-    SqliteDb,
     Store,
     StoreEnvironment,
     StoreUnwritable,
@@ -139,7 +138,8 @@ class Workspace:
 
     def private_copy(self, store: Store) -> Store | None:
         """A copy of ``store`` that can be written and vanishes when closed; None of a team database."""
-        return self._store(overlay(store.db)) if isinstance(store.db, SqliteDb) else None
+        copy = store.private_copy()
+        return None if copy is None else self._store(copy)
 
     def exists(self) -> bool:
         """Whether anything was ever recorded here: a database, or an event that waits."""

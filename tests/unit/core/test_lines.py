@@ -44,15 +44,14 @@ def test_the_gap_is_the_fewest_lines_to_move_either_way(one: Lines, other: Lines
 
 
 @given(stretches, stretches)
-def test_stretches_overlap_when_they_share_a_line(one: Lines, other: Lines) -> None:
-    assert one.overlaps(other) == bool(held(one) & held(other))
-    assert one.overlaps(one)
+def test_no_gap_is_left_when_they_share_a_line(one: Lines, other: Lines) -> None:
+    assert (one.gap_to(other) == 0) == bool(held(one) & held(other))
+    assert one.gap_to(one) == 0
 
 
-def test_neighbours_do_not_overlap() -> None:
+def test_neighbours_have_a_gap_of_one() -> None:
     assert Lines(1, 3).gap_to(Lines(4, 9)) == 1
-    assert not Lines(1, 3).overlaps(Lines(4, 9))
-    assert Lines(1, 4).overlaps(Lines(4, 9))
+    assert Lines(1, 4).gap_to(Lines(4, 9)) == 0
 
 
 @pytest.mark.parametrize(("first", "last", "middle"), [(1, 1, 1), (1, 2, 1), (1, 3, 2), (10, 13, 11), (7, 100, 53)])

@@ -1,11 +1,15 @@
 """What hypothesis draws for the git door: names and contents that real histories are made of, and worse."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from custody.git.patch import Hunk, HunkSide
+from custody.git.chunk_reader import ChunkReader
+from custody.git.patch import Hunk
+
+T = TypeVar("T")
 
 # Few distinct lines, so that versions share some of them and a diff has something to find.
 _TEXTS = st.sampled_from(
@@ -56,8 +60,18 @@ def applied(old: bytes, hunks: Sequence[Hunk]) -> bytes:
         start = hunk.old_first - 1 if hunk.old_count else hunk.old_first
         after += before[at:start]
         assert len(after) == (hunk.new_first - 1 if hunk.new_count else hunk.new_first)
-        gone = [text for sign, text in hunk.lines if sign is not HunkSide.ADDED]
-        assert before[start : start + hunk.old_count] == gone
-        after += [text for sign, text in hunk.lines if sign is not HunkSide.REMOVED]
+        assert before[start : start + hunk.old_count] == list(hunk.removed)
+        after += hunk.added
         at = start + hunk.old_count
     return b"".join(after + before[at:])
+
+
+def every(read: Callable[[ChunkReader], T]) -> Callable[[Iterable[bytes]], Iterator[T]]:
+    """A parser that takes one answer after the other."""
+
+    def parse(chunks: Iterable[bytes]) -> Iterator[T]:
+        reader = ChunkReader(chunks)
+        while not reader.ended():
+            yield read(reader)
+
+    return parse

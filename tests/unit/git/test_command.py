@@ -240,7 +240,7 @@ def partial(tmp_path: Path) -> Repository:
 
 def test_a_partial_clone_is_not_fetched_but_explained(partial: Repository) -> None:
     head = partial.head().commit
-    assert head and partial.is_partial
+    assert head
     with pytest.raises(GitError, match="missing") as caught:
         list(partial.blame(head, RepoPath(b"x")))
     assert "partial clone" in (caught.value.hint or "")
@@ -258,7 +258,6 @@ def test_a_shallow_clone_is_explained(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         repository.resolve("HEAD~1")
     assert "shallow" in (caught.value.hint or "")
-    assert not repository.is_partial
 
 
 def test_every_git_of_a_repository_is_bounded(tmp_path: Path) -> None:

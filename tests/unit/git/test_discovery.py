@@ -25,7 +25,6 @@ def test_a_work_tree_is_found_from_a_folder_inside_it(built: Built) -> None:
     assert repository.work_tree == built.path
     assert repository.git_dir == repository.common_dir == built.path / ".git"
     assert repository.object_format == "sha1"
-    assert not repository.is_shallow
 
 
 def test_one_git_process_is_enough(built: Built, started: list[subprocess.Popen[bytes]]) -> None:
@@ -78,10 +77,9 @@ def test_a_git_folder_kept_elsewhere(tmp_path: Path) -> None:
     assert repository.git_dir == tmp_path / "kept.git"
 
 
-def test_a_shallow_clone_says_so(built: Built, tmp_path: Path) -> None:
+def test_a_shallow_clone_says_where_it_was_cut(built: Built, tmp_path: Path) -> None:
     clone = a_clone(built, tmp_path / "shallow", "--depth=1")
     repository = discover(clone.path)
-    assert repository.is_shallow
     assert repository.cuts() == {clone.head()}
     assert discover(built.path).cuts() == frozenset()
 

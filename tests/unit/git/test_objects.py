@@ -2,6 +2,8 @@
 
 import hashlib
 import subprocess
+from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -13,13 +15,17 @@ from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.git import FileAt, NoObject, Object, ObjectInfo, Repository, TreeEntry, discover
-from custody.git.object_parser import parse_infos, parse_objects
+from custody.git.object_parser import read_info, read_object
 from custody.git.tree_parser import parse_tree
 from tests.builders.repo import LINK, PROGRAM, SUBMODULE, Built, a_repository
-from tests.unit.git.strategies import contents, odd_names, versions
+from tests.unit.git.strategies import contents, every, odd_names, versions
 
 ID, OTHER = "a" * 40, "b" * 64
 SAVED = f"{ID} blob 4\na\nb\n\nx y:z missing\n{OTHER} tree 0\n\nabcd ambiguous\n".encode()
+
+
+def parse_objects(chunks: Iterable[bytes], bytes_max: int) -> Iterator[Object | NoObject]:
+    return every(partial(read_object, bytes_max=bytes_max))(chunks)
 
 
 def test_saved_output_is_read() -> None:
@@ -32,7 +38,7 @@ def test_saved_output_is_read() -> None:
 
 
 def test_saved_check_output_is_read() -> None:
-    assert list(parse_infos([f"{ID} commit 7\n{ID}:a missing\n{ID} submodule\n".encode()])) == [
+    assert list(every(read_info)([f"{ID} commit 7\n{ID}:a missing\n{ID} submodule\n".encode()])) == [
         ObjectInfo(ID, "commit", 7),
         NoObject(f"{ID}:a", "missing"),
         NoObject(ID, "submodule"),

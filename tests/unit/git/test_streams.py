@@ -10,27 +10,27 @@ from hypothesis import strategies as st
 
 from custody.core.errors import GitError
 from custody.core.ids import CommitSha
-from custody.git.blame_parser import parse_incremental, parse_porcelain
+from custody.git.blame_parser import parse_blame
 from custody.git.chunk_reader import ChunkReader, number
 from custody.git.commit_log import LOG_OPTIONS, parse_log, parse_parents
-from custody.git.object_parser import parse_infos, parse_objects
+from custody.git.object_parser import read_info, read_object
 from custody.git.patch import parse_patches
 from custody.git.quoted_name import unquoted
 from custody.git.raw_diff import parse_changes
 from custody.git.ref_parser import REF_FORMAT, parse_refs
 from custody.git.tree_parser import parse_tree
 from tests.builders.repo import LINK, SUBMODULE, Built, a_repository
+from tests.unit.git.strategies import every
 
 Parser = Callable[[Iterable[bytes]], Iterator[object]]
 PARSERS: dict[str, Parser] = {
-    "incremental": parse_incremental,
-    "porcelain": parse_porcelain,
+    "blame": parse_blame,
     "changes": parse_changes,
     "patches": parse_patches,
     "log": parse_log,
     "parents": parse_parents,
-    "infos": parse_infos,
-    "objects": partial(parse_objects, bytes_max=100),
+    "infos": every(read_info),
+    "objects": every(partial(read_object, bytes_max=100)),
     "tree": parse_tree,
     "refs": parse_refs,
 }
@@ -66,10 +66,9 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     names = b"".join(head.encode() + b":" + file + b"\n" for file in files) + b"1" * 40 + b"\n" + commits
     diff = ("diff-tree", "--stdin", "-r", "-z", "--root", "--always", "-m", "-M", "--full-index", "--raw")
     return {
-        "incremental": built.git("blame", "--incremental", head, "--", b"y\t"),
-        "porcelain": built.git("blame", "--porcelain", head, "--", b"y\t"),
+        "blame": built.git("blame", "--porcelain", head, "--", b"y\t"),
         "changes": built.git(*diff, feed=commits),
-        "patches": built.git(*diff, "-p", "-U1", feed=commits),
+        "patches": built.git(*diff, "-p", "-U0", feed=commits),
         "log": built.git("rev-list", *LOG_OPTIONS, head),
         "parents": built.git("rev-list", "--parents", head),
         "infos": built.git("cat-file", "--batch-check", feed=names),

@@ -1,5 +1,6 @@
 """A command opens its store once, reads its rules once and finds its repository once; a service does so per request."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +11,13 @@ from typing import NoReturn
 import pytest
 
 from custody.cli.main import cli
+from custody.config import RuleTables
 from custody.core.errors import StoreError
 from custody.core.wire.arrival import make_loss_arrival
 from custody.store import StoreUnwritable
 from custody.workspace import rules_in_force, workspace
 from custody.workspace.resources import CommandResources
+from custody.workspace.wiring import rule_tables
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
@@ -77,6 +80,52 @@ def test_a_command_opens_its_store_once(scene: Scene, counted: Counter[str], wor
     run(scene.built.path, *words)
     assert (counted["open_sqlite"], counted["discover"]) == (1, 1)
     assert counted["load"] <= 1
+
+
+@pytest.fixture
+def dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rules that could be set once."""
+    tables = RuleTables(rule_tables().classes, {"gate.old": "custody.x:OLD", "trust.old": "custody.y.z:OLD_MAX"})
+    monkeypatch.setattr(rules_in_force, "rule_tables", lambda: tables)
+
+
+WARNINGS = [
+    "gate.old in custody.toml has no effect: no longer settable (constant OLD in custody/x.py)",
+    "trust.old in custody.toml has no effect: no longer settable (constant OLD_MAX in custody/y/z.py)",
+]
+
+
+@pytest.mark.usefixtures("dropped")
+@pytest.mark.parametrize("words", [("blame", "app.py"), ("gate", "HEAD~1..HEAD"), ("why", "app.py:3")], ids="-".join)
+def test_a_command_warns_once_of_keys_without_effect(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    made = Scene(tmp_path / "repository")
+    rules = "[gate]\nold = 1\n[trust]\nold = 2\n"
+    base = made.committed(at=-100, app__py=OLD, custody__toml=rules)
+    made.committed(base, at=20, app__py=NEW, custody__toml=rules)
+    run(made.built.path, *words)
+    assert capsys.readouterr().err.splitlines() == [f"custody: warning: {warning}" for warning in WARNINGS]
+
+
+@pytest.mark.usefixtures("dropped")
+def test_the_rules_are_shown_with_their_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = a_git_folder(tmp_path / "repository")
+    (folder / "custody.toml").write_text("gate.old = 1\ntrust.old = 2\n")
+    run(folder, "rules")
+    assert [line for line in capsys.readouterr().out.splitlines() if "warning" in line] == [
+        f"warning: {warning}" for warning in WARNINGS
+    ]
+    run(folder, "rules", "gate", "--json")
+    assert json.loads(capsys.readouterr().out)["warnings"] == WARNINGS
+
+
+def test_a_service_warns_of_nothing_in_a_request(tmp_path: Path, dropped: None) -> None:
+    folder = a_git_folder(tmp_path / "repository")
+    (folder / "custody.toml").write_text("gate.old = 1")
+    said: list[str] = []
+    rules_in_force.load_rules(Workspace(folder, talk=said.append))
+    assert said == []
 
 
 def test_without_a_command_every_question_opens_a_store(tmp_path: Path, counted: Counter[str]) -> None:

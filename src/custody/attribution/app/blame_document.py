@@ -18,7 +18,7 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.git import Ancestry, BlamedText, FileAt, Object, ObjectInfo, Repository, WorkFile
+from custody.git import Ancestry, BlameEntry, FileAt, Object, ObjectInfo, Repository, WorkFile
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
@@ -73,15 +73,14 @@ def _blamed(
 
 
 def _committed(repository: Repository, commit: CommitSha, path: RepoPath, lines: Iterable[Lines]) -> list[_BlamedLine]:
-    with repository.blame_text(commit, path, lines) as answers:
-        return [line for blamed in answers for line in _lines_of(blamed)]
+    with repository.blame(commit, path, lines) as entries:
+        return [line for entry in entries for line in _lines_of(entry)]
 
 
-def _lines_of(blamed: BlamedText) -> Iterator[_BlamedLine]:
-    entry = blamed.entry
-    at = entry.commit.author.at
-    for number, text in enumerate(blamed.texts, start=entry.lines.first):
-        yield _BlamedLine(number, text, entry.commit.id, None if at is None else at.seconds * _NS)
+def _lines_of(entry: BlameEntry) -> Iterator[_BlamedLine]:
+    authored_ns = None if entry.authored is None else entry.authored.seconds * _NS
+    for number, text in enumerate(entry.texts, start=entry.lines.first):
+        yield _BlamedLine(number, text, entry.commit, authored_ns)
 
 
 def _in_work_tree(workspace: Workspace, path: RepoPath, lines: Sequence[Lines]) -> list[_BlamedLine]:

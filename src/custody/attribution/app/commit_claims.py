@@ -271,7 +271,7 @@ class _FileClaims:
             with self._evidence.repository.blame(commit, path) as entries:
                 for entry in entries:
                     for n, number in enumerate(range(entry.lines.first, entry.lines.last + 1)):
-                        found[number] = _CommitLine(entry.commit.id, entry.path, entry.origin.first + n)
+                        found[number] = _CommitLine(entry.commit, entry.path, entry.origin.first + n)
         except GitError as error:
             # What was captured answers all the same.
             self._evidence.history.searched.limits.append(f"other tools' claims were not looked at: {error.message}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from custody.cite.rules import CiteRules
 from custody.core.errors import InputError
 from custody.workspace.atomic_file import open_atomic
-from custody.workspace.rules_in_force import load_rules, read_rules
+from custody.workspace.rules_in_force import load_rules, load_user_rules
 from custody.workspace.workspace import Workspace
 
 STDIN = "-"
@@ -27,7 +27,7 @@ def _in_force(workspace: Workspace) -> CiteRules:
         workspace.repository  # noqa: B018 - only whether there is one
     except InputError:
         # A report may lie anywhere: without a repository there are no rules of one.
-        return read_rules(lambda _path: None, os.environ)[0].of(CiteRules)
+        return load_user_rules(workspace).of(CiteRules)
     return load_rules(workspace)[0].of(CiteRules)
 
 

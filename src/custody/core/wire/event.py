@@ -13,7 +13,7 @@ from custody.core.digest import whole_hash
 from custody.core.errors import InputError
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.core.wire.canonical import Json, parse, problem, text_bytes
+from custody.core.wire.canonical import Json, problem, text_bytes
 from custody.core.wire.source_event import PassageSpan, RegistrationKeys, SourceDescription
 from custody.core.wire.time import ns_from
 
@@ -429,13 +429,8 @@ GENERIC: tuple[type[Event], ...] = GenericEvent.__args__
 EVENTS: tuple[type[Event], ...] = AnyEvent.__args__
 
 
-def decode_event(data: bytes) -> AnyEvent:
-    """Read one event strictly, or raise an ``InputError`` that names the field."""
-    return event_from(parse(data))
-
-
 def event_from(value: Json) -> AnyEvent:
-    """The event that a parsed JSON value is."""
+    """Read the event that a parsed JSON value is, or raise an ``InputError`` that names the field."""
     if not isinstance(value, dict):
         raise InputError("an event is a JSON object")
     _check_version(value)

@@ -1,21 +1,14 @@
 """From an event's payload to the views that the product reads: one pure function per kind, one table of kinds."""
 
 from collections.abc import Callable
+from dataclasses import fields
+from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import (
-    AgentName,
-    CallId,
-    CommitSha,
-    ContentHash,
-    ExecutionId,
-    PromptId,
-    SessionId,
-    SpanId,
-)
+from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.core.views import (
@@ -65,6 +58,8 @@ from custody.core.wire.event import (
 )
 from custody.core.wire.time import ns_from
 
+V = TypeVar("V", bound=View)
+
 ABOUT_SIGNS_MAX = 500
 _ABOUT = ("command", "file_path", "path", "notebook_path", "subagent_type", "agent_type")
 
@@ -84,43 +79,40 @@ def observation_of(event: AnyEvent, what: str) -> tuple[Observation, ...]:
     return (Observation(AgentName(event.agent), SessionId(event.session), what, ns_from(event.at)),)
 
 
+def _copy(view: type[V], event: Event, **converted: object) -> V:
+    """A view with the values that the event has under the same names, and with ``converted`` for the others."""
+    names = _shared_names(view, type(event))  # type: ignore[arg-type]  # a dataclass's type does hash
+    values: dict[str, Any] = {name: getattr(event, name) for name in names}
+    return view(**(values | converted))
+
+
+@cache
+def _shared_names(view: type[View], event: type[Event]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(view) if field.name in event.__struct_fields__)
+
+
 def _session(event: SessionEvent) -> Session:
-    return Session(
-        agent=AgentName(event.agent),
-        id=SessionId(event.session),
+    return _copy(
+        Session,
+        event,
+        id=event.session,
         started_ns=ns_from(event.at),
         ended_ns=_ns(event.ended_at),
-        revision=_commit(event.head),
-        worktree=event.worktree,
-        model=event.model,
-        operator=event.operator,
-        parent=None if event.parent is None else SessionId(event.parent),
+        revision=event.head,
     )
 
 
 def _prompt(event: PromptEvent) -> Prompt:
-    return Prompt(
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        id=PromptId(event.id),
-        at_ns=ns_from(event.at),
-        text=text_view(event.text),
-    )
+    return _copy(Prompt, event, at_ns=ns_from(event.at), text=text_view(event.text))
 
 
 def _call(event: CallEvent) -> ToolCall:
-    return ToolCall(
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        id=CallId(event.id),
-        name=event.name,
+    return _copy(
+        ToolCall,
+        event,
         started_ns=ns_from(event.at),
         ended_ns=_ns(event.ended_at),
         status=CallStatus(event.status),
-        parent=None if event.parent is None else CallId(event.parent),
-        prompt=None if event.prompt is None else PromptId(event.prompt),
-        subagent=event.subagent,
-        model=event.model,
         about=about_of(event.input),
     )
 
@@ -138,140 +130,77 @@ def about_of(given: object) -> str | None:
 
 
 def _edit(event: EditEvent) -> FileEdit:
-    return FileEdit(
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        id=event.id,
+    return _copy(
+        FileEdit,
+        event,
         path=RepoPath.of(event.path),
         at_ns=ns_from(event.at),
-        call=None if event.call is None else CallId(event.call),
-        revision=_commit(event.head),
-        before=None if event.before is None else text_view(event.before),
-        after=None if event.after is None else text_view(event.after),
+        revision=event.head,
+        before=_text(event.before),
+        after=_text(event.after),
         lines=tuple(Lines(stretch.first, stretch.last) for stretch in event.lines),
-        hashes=tuple(ContentHash(value) for value in hashes_of(event)),
+        hashes=hashes_of(event),
         part=bool(event.lines),
-        proposed=None if event.proposed is None else text_view(event.proposed),
+        proposed=_text(event.proposed),
     )
 
 
 def _source_read(event: SourceReadEvent) -> SourceAccess:
-    return SourceAccess(
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        id=event.id,
-        locator=event.locator,
+    return _copy(
+        SourceAccess,
+        event,
         reading=Reading(event.reading),
         at_ns=ns_from(event.at),
-        call=None if event.call is None else CallId(event.call),
-        title=event.title,
-        text=None if event.text is None else text_view(event.text),
-        code=event.code,
+        text=_text(event.text),
         failed=event.reading == "attempted",
     )
 
 
 def _link(event: LinkEvent) -> CommitLink:
-    return CommitLink(
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        commit=CommitSha(event.commit),
-        origin=LinkOrigin(event.origin),
-        at_ns=ns_from(event.at),
-    )
+    return _copy(CommitLink, event, origin=LinkOrigin(event.origin), at_ns=ns_from(event.at))
 
 
 def _decision(event: DecisionEvent) -> Decision:
-    return Decision(
-        agent=AgentName(event.agent),
-        id=event.id,
+    return _copy(
+        Decision,
+        event,
         decision=DecisionKind(event.decision),
         at_ns=ns_from(event.at),
-        session=None if event.session is None else SessionId(event.session),
-        actor=event.actor,
-        reason=event.reason,
-        commit=_commit(event.commit),
-        complexity=event.complexity,
-        changed_lines=event.changed_lines,
-        review_ms=event.review_ms,
-        commit_name=event.commit_name,
-        reverts=event.reverts,
-        overrides=event.overrides,
-        boost=event.boost,
-        model=event.model,
-        operator=event.operator,
         areas=tuple(event.areas or ()),
-        opened_ns=None if event.opened_at is None else ns_from(event.opened_at),
-        unreviewed=event.unreviewed,
-        head=_commit(event.head),
-        rules_digest=event.rules_digest,
-        chain_head=event.chain_head,
-        outcome=event.outcome,
-        sessions=tuple(map(SessionId, event.sessions or ())),
+        opened_ns=_ns(event.opened_at),
+        sessions=tuple(event.sessions or ()),
     )
 
 
 def _duplicate_answer(event: DuplicateAnswerEvent) -> DuplicateAnswer:
-    return DuplicateAnswer(
-        id=event.id,
-        at_ns=ns_from(event.at),
-        head=CommitSha(event.head),
-        base=event.base,
-        other_head=CommitSha(event.other_head),
-        other_base=event.other_base,
-        answer=event.answer,
-        actor=event.actor,
-        reason=event.reason,
-    )
+    return _copy(DuplicateAnswer, event, at_ns=ns_from(event.at))
 
 
 def _source(event: SourceEvent) -> Source:
-    return Source(
-        id=event.id,
-        at_ns=ns_from(event.at),
-        url=event.url,
-        title=event.title,
-        snippet=event.snippet,
-        publisher=event.publisher,
-        author=event.author,
-        year=event.year,
-    )
+    return _copy(Source, event, at_ns=ns_from(event.at))
 
 
 def _change(event: ChangeEvent) -> Change:
-    return Change(
-        id=event.id,
-        at_ns=ns_from(event.at),
-        base=CommitSha(event.base),
-        head=CommitSha(event.head_commit),
-        title=event.title,
-        url=event.url,
-        number=event.number,
-    )
+    return _copy(Change, event, at_ns=ns_from(event.at), head=event.head_commit)
 
 
 def _span(event: SpanEvent) -> ObservedSpan:
     at_ns = ns_from(event.at)
     ended = event.phase == "end"
-    return ObservedSpan(
-        execution=ExecutionId(event.execution),
-        id=SpanId(event.span),
+    return _copy(
+        ObservedSpan,
+        event,
+        id=event.span,
         phase=SpanPhase(event.phase),
-        name=event.name,
         kind=SpanKind(event.span_kind),
         started_ns=None if ended else at_ns,
         ended_ns=at_ns if ended else _ns(event.ended_at),
-        parent=None if event.parent is None else SpanId(event.parent),
         links=tuple(
             SpanRef(None if link.execution is None else ExecutionId(link.execution), SpanId(link.span))
             for link in event.links
         ),
         status=None if event.status is None else SpanStatus(event.status),
-        server=event.server,
         attributes=tuple(sorted(event.attributes.items())),
-        dropped=event.dropped,
-        agent=None if event.agent is None else AgentName(event.agent),
-        session=None if event.session is None else SessionId(event.session),
     )
 
 
@@ -303,5 +232,5 @@ def _ns(moment: str | None) -> int | None:
     return None if moment is None else ns_from(moment)
 
 
-def _commit(sha: str | None) -> CommitSha | None:
-    return None if sha is None else CommitSha(sha)
+def _text(field: TextField | None) -> Text | None:
+    return None if field is None else text_view(field)

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from custody.core.chain_check import Damage
 from custody.core.wire.canonical import dump
 
 
@@ -20,6 +21,11 @@ class IntegrityFinding(msgspec.Struct, frozen=True):
     code: str
     what: str
     record: str | None = None
+
+
+def finding_of(damage: Damage) -> IntegrityFinding:
+    """A damage as reports show it."""
+    return IntegrityFinding(damage.code.label, damage.what, None if damage.record is None else str(damage.record))
 
 
 class Chain(msgspec.Struct, frozen=True):
@@ -318,16 +324,20 @@ class RulesSource(msgspec.Struct, frozen=True):
 
     name: str
     state: Literal["read", "absent", "foreign"]
-    rules: int
+    rules: int = 0
 
 
 class RulesReport(Report, frozen=True, kw_only=True, tag="rules"):
-    """The rules in force, the digest of each table shown, and the digest of all tables together."""
+    """The rules in force, the digest of each table shown, and the digest of all tables together.
+
+    ``warnings`` has a sentence for each key of a file that has no effect any more.
+    """
 
     rules: list[RuleInForce]
     digests: dict[str, str]
     digest: str
     sources: list[RulesSource]
+    warnings: list[str] = []
 
 
 class SetUpFile(msgspec.Struct, frozen=True):

@@ -35,6 +35,7 @@ from custody.gate.wire.report import (
     SkippedCheck,
     UnreadFile,
 )
+from custody.workspace.rules_in_force import warn_of_ignored
 from custody.workspace.workspace import Workspace
 
 CHECKS: Mapping[str, GateCheck] = MappingProxyType(
@@ -72,6 +73,7 @@ def gate(workspace: Workspace, request: GateRequest) -> GateReport:
     still = replace(workspace, now_ns=lambda: now_ns)
     with resolve_change(still, request.change) as review:
         policy = policy_of(review)
+        warn_of_ignored(workspace, policy.rules)
         rests, looked = _gather_stable_evidence(still, review, policy, request.description)
         verdict = judge(looked.seen, tuple(CHECKS.values()), policy.rules.of(GateRules))
         return _report(review, policy, looked, verdict, _VerdictBinding(now_ns, rests, request.description))

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from custody.core.digest import content_hashes_match
-from custody.core.ids import CommitSha, ContentHash, SessionId
+from custody.core.ids import ContentHash, SessionId
 from custody.core.paths import RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
 from custody.store import ObservedView, Store
@@ -16,11 +16,6 @@ _AFTER_HEX = "g"
 def edits_of_session(store: Store, session: SessionId) -> list[ObservedView[FileEdit]]:
     """Return the edits of a session, of any agent."""
     return store.views.look_up(FileEdit, "session = ?", (session,))
-
-
-def edits_at(store: Store, revision: CommitSha) -> list[ObservedView[FileEdit]]:
-    """Return the edits made while HEAD was ``revision``."""
-    return store.views.look_up(FileEdit, "revision = ?", (revision,))
 
 
 def edits_with(store: Store, content_hash: ContentHash) -> list[ObservedView[FileEdit]]:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from custody.core.ids import AgentName, CommitSha, SessionId
+from custody.core.ids import AgentName, SessionId
 from custody.core.views import FileEdit, Observation, Prompt, Session, SourceAccess, ToolCall
 from custody.store import EVERYTHING, ObservedView, RecordFilter, Store
 from custody.store.tables import integer
@@ -73,11 +73,6 @@ def first_session_views(store: Store, session: SessionId, limit: int) -> list[Ob
 def last_session_views(store: Store, session: SessionId, limit: int) -> list[ObservedView[Session]]:
     """Return the last records about a session as a whole, of any agent."""
     return store.views.look_up(Session, f"session = ? ORDER BY started_ns DESC LIMIT {int(limit)}", (session,))
-
-
-def sessions_at(store: Store, revision: CommitSha) -> list[ObservedView[Session]]:
-    """Return the sessions that worked on top of ``revision``."""
-    return store.views.look_up(Session, "revision = ?", (revision,))
 
 
 def sessions_before(

@@ -1,7 +1,6 @@
 """Replay a file of decisions and say how well everybody's predictions did."""
 
 import gzip
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +25,7 @@ from custody.trust.wire.chance import (
     moment_ns,
     stream_row,
 )
-from custody.workspace.rules_in_force import read_rules
+from custody.workspace.rules_in_force import load_user_rules
 from custody.workspace.workspace import Workspace
 
 TARGETS = (0.01, 0.05, 0.1)
@@ -67,11 +66,7 @@ def trust_bench(workspace: Workspace, path: Path, targets: tuple[float, ...] = (
 
 def rules_at(workspace: Workspace) -> TrustRules:
     """The rules in force here; outside a repository, which a stream does not need, those of the user."""
-    return (
-        trust_rules(workspace)
-        if _is_somewhere(workspace)
-        else read_rules(lambda _path: None, os.environ)[0].of(TrustRules)
-    )
+    return trust_rules(workspace) if _is_somewhere(workspace) else load_user_rules(workspace).of(TrustRules)
 
 
 def _is_somewhere(workspace: Workspace) -> bool:

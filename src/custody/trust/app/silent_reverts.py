@@ -82,7 +82,12 @@ def _diffs(repository: Repository, commits: Sequence[CommitSha], progress: Progr
             found[answer.commit] = _Diff(
                 _digest(_signs(answer.files, forwards=True)),
                 _digest(_signs(answer.files, forwards=False)),
-                sum(has_word(line.text) for file in answer.files for hunk in file.hunks for line in hunk.lines),
+                sum(
+                    has_word(line)
+                    for file in answer.files
+                    for hunk in file.hunks
+                    for line in (*hunk.removed, *hunk.added)
+                ),
             )
     return found
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from custody.core.digest import content_hash
 from custody.core.errors import InputError
 from custody.core.wire.arrival import SYSTEM_KINDS
-from custody.core.wire.canonical import Json
+from custody.core.wire.canonical import Json, parse
 from custody.core.wire.event import (
     EVENTS,
     GENERIC,
@@ -21,7 +21,6 @@ from custody.core.wire.event import (
     Name,
     Sha,
     Short,
-    decode_event,
     event_from,
     hashes_of,
 )
@@ -116,7 +115,7 @@ def test_the_fields_that_are_tried_are_all_there_are() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_read(kind: str) -> None:
-    event = decode_event(json.dumps(VALUES[kind]).encode())
+    event = event_from(parse(json.dumps(VALUES[kind]).encode()))
     assert type(event) is CLASSES[kind]
     assert (event.id, event.at) == ("1", "2026-01-31T12:00:00Z")
 
@@ -389,7 +388,7 @@ def test_any_object_is_an_event_or_refused(value: dict[str, Json], kind: str) ->
 @given(st.binary(max_size=60))
 def test_any_bytes_are_an_event_or_refused(data: bytes) -> None:
     with pytest.raises(InputError):
-        decode_event(data)
+        event_from(parse(data))
 
 
 def test_a_refusal_stays_short_whatever_was_sent() -> None:

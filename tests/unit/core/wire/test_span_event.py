@@ -11,7 +11,7 @@ from custody.core.ids import EventId
 from custody.core.views import ObservedSpan, SpanKind, SpanPhase, SpanStatus
 from custody.core.wire.arrival import arrival_of
 from custody.core.wire.canonical import parse
-from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX, SpanEvent, decode_event
+from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX, SpanEvent, event_from
 from custody.core.wire.event_views import views_of
 from tests.builders.drawn import names
 from tests.builders.events import an_arrival, an_event
@@ -22,7 +22,7 @@ LATER = "2026-01-31T12:00:01Z"
 
 def refusal(**fields: Any) -> str:
     with pytest.raises(InputError) as refused:
-        decode_event(an_event("span", **fields))
+        event_from(parse(an_event("span", **fields)))
     return refused.value.message
 
 
@@ -55,14 +55,14 @@ def test_only_a_tool_has_a_server() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_are_short_and_plain(name: str) -> None:
-    decode_event(an_event("span", **{name: "é" * 200}))
+    event_from(parse(an_event("span", **{name: "é" * 200})))
     for wrong in ("x" * 201, "", "a\nb", "a\0b", "\x7f", "\udc80"):
         assert f"$.{name}" in refusal(**{name: wrong}) or "surrogate" in refusal(**{name: wrong})
 
 
 def test_attributes_and_links_are_bounded() -> None:
-    decode_event(an_event("span", attributes={f"k{n}": "x" * 1000 for n in range(SPAN_ATTRIBUTES_MAX)}))
-    decode_event(an_event("span", links=[{"span": str(n)} for n in range(SPAN_LINKS_MAX)]))
+    event_from(parse(an_event("span", attributes={f"k{n}": "x" * 1000 for n in range(SPAN_ATTRIBUTES_MAX)})))
+    event_from(parse(an_event("span", links=[{"span": str(n)} for n in range(SPAN_LINKS_MAX)])))
     assert "attributes" in refusal(attributes={f"k{n}": n for n in range(SPAN_ATTRIBUTES_MAX + 1)})
     assert "links" in refusal(links=[{"span": str(n)} for n in range(SPAN_LINKS_MAX + 1)])
     for wrong in ("x" * 1001, 2**63, ["a"], {"a": 1}, "a\0"):

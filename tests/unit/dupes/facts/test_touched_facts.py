@@ -98,7 +98,7 @@ stretches = st.builds(lambda first, more: Lines(first, first + more), st.integer
 def test_it_is_what_looking_at_every_line_would_give(places: list[Lines], hunks: list[Lines]) -> None:
     facts = Facts(declared=tuple(Declaration(str(n), "function", lines, False) for n, lines in enumerate(places)))
     found = find_touched_facts(facts, hunks).symbols
-    touched = {one.name for one in facts.declared if any(one.lines.overlaps(hunk) for hunk in hunks)}
+    touched = {one.name for one in facts.declared if any(one.lines.gap_to(hunk) == 0 for hunk in hunks)}
     assert found <= touched
     for line in {line for hunk in hunks for line in range(hunk.first, hunk.last + 1)}:
         around = [one for one in facts.declared if line in one.lines]

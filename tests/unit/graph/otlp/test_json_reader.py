@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.wire.canonical import dump, parse
-from custody.core.wire.event import SpanEvent, decode_event
+from custody.core.wire.event import SpanEvent, event_from
 from custody.graph.otlp.event import SpanEventResult, event_of
 from custody.graph.otlp.json_reader import is_otlp, spans_in
 from custody.graph.wire.attribute_names import HINTS, MCP_METHODS, NAMES, OPERATION, OPERATIONS, TEXTS
@@ -30,7 +30,7 @@ def made_of(**more: Any) -> SpanEventResult:
 
 
 def the_event(made: SpanEventResult) -> SpanEvent:
-    event = decode_event(dump(made.event))
+    event = event_from(parse(dump(made.event)))
     assert isinstance(event, SpanEvent)
     return event
 
