@@ -141,10 +141,6 @@ class TrustRules:
     """The share of the target that thresholds have to hold for while the realised share is that close, or above it."""
     reverted_share_max: float = 0.01
     """The risk target: the share of approvals without review that may be reverted later."""
-    bench_unscored_share: float = 0.1
-    """The first part of a stream of decisions, from which the benchmark only learns."""
-    bench_chance_min: float = 0.9
-    """The chance from which on the benchmark counts a change as let through, whoever says it."""
     simulate_history_days: float = 365.0
     """How long before its first day a simulation begins to learn from plain git history."""
     fix_days_max: float = 7.0
@@ -256,9 +252,8 @@ class TrustRules:
             if chance >= 1:
                 raise RulesError(f"trust.{name}", f"is {chance}, not below 1")
         check_order(*((f"trust.{name}", value) for name, value in bounds.items()))
-        shares = {"reverted_share_max": self.reverted_share_max, "bench_unscored_share": self.bench_unscored_share}
-        more = {"bench_chance_min": self.bench_chance_min, "risk_headroom_share": self.risk_headroom_share}
-        check_ranges("trust", shares | more | {"risk_close_share": self.risk_close_share}, least=0, most=1)
+        shares = {"reverted_share_max": self.reverted_share_max, "risk_headroom_share": self.risk_headroom_share}
+        check_ranges("trust", shares | {"risk_close_share": self.risk_close_share}, least=0, most=1)
         self._check_learning()
 
     def _check_learning(self) -> None:

@@ -57,7 +57,6 @@ def test_stakes_approval_and_chance_have_the_numbers_of_the_page() -> None:
     assert dict(RULES.prior_samples) == {"repository": 20, "area": 5, "agent": 4}
     assert (RULES.level_half_life_days, RULES.agent_half_life_days) == (90, 30)
     assert (RULES.chance_min, RULES.chance_max, RULES.reverted_share_max) == (0.01, 0.99, 0.01)
-    assert RULES.bench_unscored_share == 0.1
 
 
 def test_chance_and_risk_control_begin_with_numbers_chosen_on_the_first_half_of_a_stream() -> None:
@@ -74,7 +73,7 @@ def test_chance_and_risk_control_begin_with_numbers_chosen_on_the_first_half_of_
     assert (RULES.everyone_prior_samples, RULES.chance_deviations, RULES.weight_max) == (2, 1.645, 1.5)
     assert (RULES.risk_confidence, RULES.risk_headroom_share, RULES.risk_close_share) == (0.95, 0.1, 0.5)
     assert len(RULES.risk_thresholds) == 14
-    assert (RULES.bench_chance_min, RULES.simulate_history_days, RULES.fix_days_max) == (0.9, 365, 7)
+    assert (RULES.simulate_history_days, RULES.fix_days_max) == (365, 7)
 
 
 def test_no_number_may_be_negative_infinite_or_nan() -> None:

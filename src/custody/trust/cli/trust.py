@@ -10,7 +10,6 @@ from custody.trust.app.record import recover
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
 from custody.trust.cli.approve import approve
-from custody.trust.cli.bench import command as bench
 from custody.trust.cli.chance import render_chance
 from custody.trust.cli.record import open_trust_workspace, record, render_record
 from custody.trust.cli.reverts import reverts
@@ -37,7 +36,6 @@ def command(ctx: click.Context, storage: Path | None) -> None:
     ctx.meta[__name__] = storage
 
 
-command.add_command(bench)
 command.add_command(simulate)
 command.add_command(record)
 command.add_command(reverts)
