@@ -19,7 +19,7 @@ from bench.columns import columns
 from bench.progress import Progress, Tell
 from bench.trust_decisions import read_decisions
 from bench.trust_measures import PassRate
-from bench.trust_stream import CHANCE_MIN, BenchResult, DecidedChange, PredictionQuality, bench
+from bench.trust_stream import PASSED_MIN, BenchResult, DecidedChange, PredictionQuality, bench
 from custody.trust.rules import TrustRules
 
 TARGETS = (0.01, 0.05, 0.1)
@@ -38,7 +38,7 @@ RATIOS = (
 )
 """Whose log loss ours is divided by, and what that must not exceed."""
 HEADER = ("stream", "figure", "whole", "bar", "verdict", "second half")
-PASSED_HEADER = (f"let through from {CHANCE_MIN:g}", "share", "bad", "bad of best half", "by its limits", "bad")
+PASSED_HEADER = (f"let through from {PASSED_MIN:g}", "share", "bad", "bad of best half", "by its limits", "bad")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from bench.trust_measures import (
     passed_from,
 )
 from bench.trust_rivals import BetaPerAgent, ChanceModel, Constant, DocumentScore, Rival
-from custody.trust.chance import is_good
+from custody.trust.chance import CHANCE_MAX, CHANCE_MIN, is_good
 from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType
 from custody.trust.past_decisions import happenings
@@ -26,7 +26,7 @@ from custody.trust.rules import TrustRules
 
 UNSCORED_SHARE = 0.1
 """The first part of a stream, by opening: everybody only learns from it."""
-CHANCE_MIN = 0.9
+PASSED_MIN = 0.9
 """The acceptance probability from which a change counts as let through."""
 BEST_SHARE = 0.5
 """Everybody's likeliest half, so that bad shares can be compared at one coverage."""
@@ -86,7 +86,6 @@ class _StreamReplay:
 
     def __init__(self, stream: Sequence[DecidedChange], rules: TrustRules, targets: Iterable[float]) -> None:
         self._stream = stream
-        self._rules = rules
         self._ours = ChanceModel(rules)
         self._documents = (DocumentScore(rules, stakes=False), DocumentScore(rules, stakes=True))
         self._rivals: tuple[Rival, ...] = (Constant(), *self._documents, BetaPerAgent(), self._ours)
@@ -97,9 +96,9 @@ class _StreamReplay:
 
     def open(self, place: int) -> None:
         """Everybody predicts."""
-        case, rules = self._stream[place].case, self._rules
+        case = self._stream[place].case
         for rival, told in zip(self._rivals, self._told, strict=True):
-            told[place] = min(max(rival.predict(place, case), rules.chance_min), rules.chance_max)
+            told[place] = min(max(rival.predict(place, case), CHANCE_MIN), CHANCE_MAX)
         for document, approved in zip(self._documents, self._approved, strict=True):
             approved[place] = document.approves(case)
         low = self._ours.find_estimate(place).low
@@ -138,7 +137,7 @@ def _measured(name: str, told: Sequence[ForecastOutcome], policy: PassRate | Non
         brier=brier(told),
         auc=auc(told),
         calibration_error=calibration_error(told),
-        passed=passed_from(told, CHANCE_MIN),
+        passed=passed_from(told, PASSED_MIN),
         best=passed_best(told, BEST_SHARE),
         policy=policy,
     )

@@ -20,7 +20,7 @@ class DecisionType(Enum):
 
 
 class ChangeComplexity(Enum):
-    """How much a change asks of a reviewer; the values are document 001's, the weights in force are the rules'."""
+    """How much a change asks of a reviewer; the values are document 001's weights."""
 
     TRIVIAL = 1
     MINOR = 2

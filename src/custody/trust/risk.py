@@ -11,9 +11,17 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from custody.trust.levels import LEVEL_HALF_LIFE_DAYS
 from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY
+from custody.trust.score import MEANINGFUL_SAMPLES_MIN, NS_PER_DAY
 from custody.trust.tail import share_at_most, surprise_of
+
+THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.875, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98)
+"""The lower bounds that are tested: closer where most changes are, few because each test has to be surer."""
+HEADROOM_SHARE = 0.1
+"""How close to the target, as a share of it, the realized share may come before thresholds become stricter."""
+CLOSE_SHARE = 0.5
+"""The share of the target that thresholds have to hold for while the realized share is that close, or above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +62,8 @@ class Risk:
     def __init__(self, rules: TrustRules, target: float | None = None) -> None:
         self._rules = rules
         self._target = rules.reverted_share_max if target is None else target
-        self._good = [0.0 for _ in (*rules.risk_thresholds, None)]
-        self._bad = [0.0 for _ in (*rules.risk_thresholds, None)]
+        self._good = [0.0 for _ in (*THRESHOLDS, None)]
+        self._bad = [0.0 for _ in (*THRESHOLDS, None)]
         self._at_ns = 0
         self._seen = self._passed = self._failed = 0
         self._day: int | None = None
@@ -112,24 +120,24 @@ class Risk:
         """The most generous threshold that holds, with its bound and the decisions behind it."""
         rules, share = self._rules, self._share(self._at_ns, at_ns)
         # Bad news travels slower than good news: what was let through may prove worse than the past it was judged by.
-        close = self._failed > self._target * (1.0 - rules.risk_headroom_share) * self._passed
-        target = self._target * rules.risk_close_share if close else self._target
-        doubt = (1.0 - rules.risk_confidence) / len(rules.risk_thresholds)
-        for place, threshold in enumerate(rules.risk_thresholds, start=1):
+        close = self._failed > self._target * (1.0 - HEADROOM_SHARE) * self._passed
+        target = self._target * CLOSE_SHARE if close else self._target
+        doubt = (1.0 - rules.risk_confidence) / len(THRESHOLDS)
+        for place, threshold in enumerate(THRESHOLDS, start=1):
             own = (self._good[place] + self._bad[place]) * share
             good, bad = _above(self._good, place) * share, _above(self._bad, place) * share
             # What is known of surer changes says nothing about a stretch of which hardly any were seen.
-            if own >= rules.meaningful_samples_min and surprise_of(bad, good, target) <= doubt:
+            if own >= MEANINGFUL_SAMPLES_MIN and surprise_of(bad, good, target) <= doubt:
                 return threshold, share_at_most(bad, good, 1.0 - doubt), good + bad
         return None, None, 0.0
 
     def _place(self, low: float) -> int:
-        return bisect_right(self._rules.risk_thresholds, low)
+        return bisect_right(THRESHOLDS, low)
 
     def _share(self, since_ns: int, at_ns: int) -> float:
         """What is left at a moment of something that counted 1 before."""
         days = max(0, at_ns - since_ns) / NS_PER_DAY
-        return float(2.0 ** (-days / self._rules.level_half_life_days))
+        return float(2.0 ** (-days / LEVEL_HALF_LIFE_DAYS))
 
 
 def _above(counts: Sequence[float], place: int) -> float:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.risk import Risk, RiskControl
+from custody.trust import risk as risk_module
+from custody.trust.risk import THRESHOLDS, Risk, RiskControl
 from custody.trust.rules import TrustRules
 from custody.trust.tail import share_at_most, surprise_of
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
@@ -55,7 +56,7 @@ def test_a_few_good_ones_show_nothing_and_many_do() -> None:
     assert few.control(NOON + DAY).threshold is None
     assert many.control(NOON + DAY).threshold == 0.97
     assert many.control(NOON + DAY).bound == pytest.approx(
-        share_at_most(0, 80 * 2 ** (-1 / 90), 1 - 0.05 / len(CAUTIOUS.risk_thresholds))
+        share_at_most(0, 80 * 2 ** (-1 / 90), 1 - 0.05 / len(THRESHOLDS))
     )
 
 
@@ -78,11 +79,11 @@ def test_a_stretch_of_which_hardly_any_were_seen_is_passed_over() -> None:
     assert risk.control(NOON + DAY).threshold == 0.75
 
 
-def test_each_threshold_has_to_be_surer_because_all_are_tried() -> None:
+def test_each_threshold_has_to_be_surer_because_all_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     told = [(0.97, True, 0)] * 35
-    alone = played(told, TrustRules(risk_thresholds=(0.5,)))
-    assert alone.control(NOON + DAY).threshold == 0.5
     assert played(told).control(NOON + DAY).threshold is None
+    monkeypatch.setattr(risk_module, "THRESHOLDS", (0.5,))
+    assert played(told).control(NOON + DAY).threshold == 0.5
 
 
 def test_the_realised_rate_is_of_what_was_let_through() -> None:

@@ -146,7 +146,7 @@ class ApprovalQuery:
         last_ns = 0 if change.period is None else change.period.last_ns
         return ProposedChange(
             head=change.head,
-            lines=proposed_lines(change.files, rules),
+            lines=proposed_lines(change.files),
             touched=tuple(touched_by(change.files)),
             areas=areas_of(change.files, rules),
             people=frozenset(_signatures(change.people)),
@@ -227,9 +227,9 @@ def _about(store: Store, head: str) -> list[ObservedView[Decision]]:
     return list(about.values())
 
 
-def proposed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
+def proposed_lines(files: Sequence[FileDiff]) -> int:
     """What the change adds and removes; a file that only gets another name counts as a line."""
-    return count_changed_lines(files, rules) + sum(1 for file in files if not file.hunks)
+    return count_changed_lines(files) + sum(1 for file in files if not file.hunks)
 
 
 def touched_by(files: Sequence[FileDiff]) -> Iterator[TouchedPath]:

@@ -21,6 +21,8 @@ from custody.trust.signatures import signed_by
 from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
+HISTORY_DAYS = 365.0
+"""How long before its first day a simulation begins to learn: long enough for agents to have a record by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def history(workspace: Workspace, rules: TrustRules, since_ns: int, until_ns: in
     head = workspace.repository.head().commit
     if head is None:
         return CommitDecisions(())
-    first_ns = since_ns - round(rules.simulate_history_days * NS_PER_DAY)
+    first_ns = since_ns - round(HISTORY_DAYS * NS_PER_DAY)
     walk = Walk(since_seconds=max(0, first_ns // NS))
     with workspace.repository.log([head], walk=walk) as commits:
         plain = [commit for commit in commits if len(commit.parents) <= 1]
@@ -61,7 +63,7 @@ def history(workspace: Workspace, rules: TrustRules, since_ns: int, until_ns: in
     changes = [change for change in _changes(workspace, dated, rules) if change.said.at_ns <= until_ns]
     labels = labels_of((change.said for change in changes), rules)
     return CommitDecisions(
-        pasts=tuple(_pasts(changes, labels, rules)),
+        pasts=tuple(_pasts(changes, labels)),
         commits=len(changes),
         reverted=len(labels.reverted),
         mended=len(labels.mended),
@@ -85,13 +87,13 @@ def _changes(workspace: Workspace, commits: Sequence[Commit], rules: TrustRules)
                 # A person runs nobody else's agent: budgets are the person's own.
                 operator=operator or agent,
                 opened_ns=moments[0],
-                lines=proposed_lines(diff.files, rules),
+                lines=proposed_lines(diff.files),
                 areas=areas_of(diff.files, rules),
                 touched=touched,
             )
 
 
-def _pasts(changes: Sequence[_CommitDiff], labels: Labels, rules: TrustRules) -> Iterator[PastDecision]:
+def _pasts(changes: Sequence[_CommitDiff], labels: Labels) -> Iterator[PastDecision]:
     for place, change in enumerate(changes):
         sha = change.said.sha
         mended = labels.mended.get(sha)
@@ -102,7 +104,7 @@ def _pasts(changes: Sequence[_CommitDiff], labels: Labels, rules: TrustRules) ->
             at_ns=at_ns,
             record=RecordRef(PENDING, Seq(place)),
             decision=DecisionType.ACCEPTED if mended is None else DecisionType.MODIFIED,
-            stakes=ChangeStakes(complexity_of(change.lines, rules), change.lines),
+            stakes=ChangeStakes(complexity_of(change.lines), change.lines),
             commit=sha,
             operator=change.operator,
             areas=change.areas,

@@ -128,8 +128,8 @@ class _ChangeOutcome:
         self, workspace: Workspace, rules: TrustRules, subject: OutcomeSubject, by: AuthorLines, told: OutcomeRequest
     ) -> None:
         self.actor = told.actor or user()
-        self.lines = at_least("lines", told.lines, count_changed_lines(subject.files, rules))
-        self._complexity = raise_complexity(told.complexity, complexity_of(self.lines, rules))
+        self.lines = at_least("lines", told.lines, count_changed_lines(subject.files))
+        self._complexity = raise_complexity(told.complexity, complexity_of(self.lines))
         self._workspace = workspace
         self._rules = rules
         self._subject = subject

@@ -17,7 +17,7 @@ from custody.trust.approval import area_of
 from custody.trust.corrections import against_recovery
 from custody.trust.model import ChangeComplexity, DecisionType, RecoveryEntry
 from custody.trust.rules import TrustRules
-from custody.trust.score import complexity_of
+from custody.trust.score import COMPLEXITY_LINES_MIN, complexity_of
 from custody.workspace.change import additions_of
 from custody.workspace.user import user
 from custody.workspace.workspace import Workspace
@@ -62,13 +62,13 @@ def record_commit(workspace: Workspace, wanted: DecisionRequest) -> DecisionRece
     assert wanted.commit is not None, "the caller names a commit"
     commit = workspace.repository.resolve(wanted.commit)
     files = changed_files(workspace.repository, commit)
-    lines = at_least("lines", wanted.lines, count_changed_lines(files, rules))
+    lines = at_least("lines", wanted.lines, count_changed_lines(files))
     by = _written(workspace, files, commit)
     author = (by.with_claims if wanted.decision is DecisionType.REJECTED else by).author(wanted.agent)
     whole = replace(
         wanted,
         commit=commit,
-        complexity=raise_complexity(wanted.complexity, complexity_of(lines, rules)),
+        complexity=raise_complexity(wanted.complexity, complexity_of(lines)),
         lines=lines,
         actor=wanted.actor or user(),
         id=f"commit:{commit}",
@@ -174,11 +174,11 @@ def changed_files(repository: Repository, commit: CommitSha) -> tuple[FileDiff, 
         return tuple(file for diff in answers for file in diff.files)
 
 
-def count_changed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
+def count_changed_lines(files: Sequence[FileDiff]) -> int:
     """How many lines a diff adds and removes; what is too large to count is the largest."""
     counted = sum(hunk.old_count + hunk.new_count for file in files for hunk in file.hunks)
     uncounted = any(file.shown is HunkDetail.TOO_LARGE for file in files)
-    return max(counted, rules.complexity_lines_min[-1]) if uncounted else counted
+    return max(counted, COMPLEXITY_LINES_MIN[-1]) if uncounted else counted
 
 
 def areas_of(files: Sequence[FileDiff], rules: TrustRules) -> tuple[str, ...]:
