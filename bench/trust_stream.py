@@ -4,7 +4,7 @@ Who predicts sees nothing that was decided later; of one moment, decisions come 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.trust_measures import (
     ForecastOutcome,
@@ -91,7 +91,7 @@ class _StreamReplay:
         self._rivals: tuple[Rival, ...] = (Constant(), *self._documents, BetaPerAgent(), self._ours)
         self._told: list[list[float]] = [[0.0] * len(stream) for _ in self._rivals]
         self._approved: list[list[bool | None]] = [[None] * len(stream) for _ in self._documents]
-        self.risks = [Risk(rules, target) for target in targets]
+        self.risks = [Risk(replace(rules, reverted_share_max=target)) for target in targets]
         self._let: dict[int, tuple[bool, ...]] = {}
 
     def open(self, place: int) -> None:

@@ -102,9 +102,9 @@ class _MergedChange:
 class ChanceMemory:
     """Chances and risk control, told what happened in order."""
 
-    def __init__(self, rules: TrustRules, target: float | None = None) -> None:
+    def __init__(self, rules: TrustRules) -> None:
         self.chances = Chances(rules)
-        self.risk = Risk(rules, target)
+        self.risk = Risk(rules)
         self._open: dict[str, _Forecast] = {}
         self._landed: dict[str, _MergedChange] = {}
 

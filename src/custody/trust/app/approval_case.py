@@ -19,7 +19,7 @@ from custody.trust.app.standing import Position, anew, carried_on
 from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, TouchedPath, budget_since_ns, may_land
 from custody.trust.corrections import may_override
 from custody.trust.engine import carry, make_empty_fold, standing_at, trust_at
-from custody.trust.levels import LevelCase as Changing
+from custody.trust.levels import LevelCase
 from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust
 from custody.trust.past_decisions import HERE, ChanceMemory
 from custody.trust.queries.decisions import (
@@ -114,9 +114,9 @@ class ApprovalQuery:
     def _own_chance(self, case: ApprovalCase) -> str | None:
         return _against(said_by(self._own_memory, self._changing(case.author)), self.asked.rules)
 
-    def _changing(self, author: ChangeAuthor) -> Changing:
+    def _changing(self, author: ChangeAuthor) -> LevelCase:
         change = self.proposed()
-        return Changing(author.agent, HERE, change.areas, author.operator, change.lines, self.asked.now_ns)
+        return LevelCase(author.agent, HERE, change.areas, author.operator, change.lines, self.asked.now_ns)
 
     @cached_property
     def _imported(self) -> int:
