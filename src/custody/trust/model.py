@@ -63,7 +63,7 @@ class DecisionEntry:
     """A decision about a change; ``reverts`` is the id of the decision whose change it takes back.
 
     ``unreviewed``: the change landed because a rule said so, and nobody looked. ``head`` is the commit that the rule
-    judged, ``commit`` the one that it became, where they differ.
+    judged, ``commit`` the one that it became, where they differ. ``opened_ns`` is when the change was proposed.
     """
 
     id: str
@@ -80,6 +80,7 @@ class DecisionEntry:
     model: str | None = None
     operator: str | None = None
     areas: tuple[str, ...] = ()
+    opened_ns: int | None = None
 
     @property
     def names(self) -> frozenset[str]:

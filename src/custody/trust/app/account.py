@@ -21,7 +21,7 @@ from custody.trust.engine import trust_at
 from custody.trust.model import Account, ChangeAuthor, ScoreStep, TrustStanding
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY, decay_score
-from custody.trust.tiers import against_record
+from custody.trust.tiers import against_record, lines_max
 from custody.trust.wire.report import ReviewReasonReport, ScoreStepReport, TrustLine
 from custody.workspace.workspace import Workspace
 
@@ -151,10 +151,9 @@ def _may_land(workspace: Workspace, agent: str, standing: TrustStanding, asked: 
     trust = trust_at(standing, asked.now_ns, rules)
     with workspace.reading() as store, read_settled_decisions(store):
         spent = spent_by(store, ChangeAuthor(agent), ProposedChange(head="", lines=0), asked).agent
-    line = trust_line(agent, standing, asked)
     budget = budget_of(trust, rules)
     return MergeAllowance(
-        lines_max=line.lines_max,
+        lines_max=lines_max(trust.tier, rules),
         budget=budget,
         budget_left=max(0, budget - spent),
         budget_hours=rules.budget_hours,

@@ -91,13 +91,9 @@ def list_counted_decisions(
     for decision in all_decisions(store) if seen is None else seen:
         if decision.view.at_ns <= until_ns:
             by_agent.setdefault(decision.view.agent, []).append(decision)
-    pasts = [past for agent, about in by_agent.items() for past in _pasts(agent, about, rules, until_ns)]
-    return sorted(pasts, key=lambda past: (past.entry.at_ns, past.entry.record))
-
-
-def _pasts(agent: str, seen: Sequence[ObservedView[Decision]], rules: TrustRules, until_ns: int) -> list[PastDecision]:
-    opened = {
-        view.id: view.opened_ns for view in (observed_view.view for observed_view in seen) if view.opened_ns is not None
+    accounts = {
+        agent: replay(AgentName(agent), entries_from(about), rules, now_ns=until_ns)
+        for agent, about in by_agent.items()
     }
-    account = replay(AgentName(agent), entries_from(seen), rules, now_ns=until_ns)
-    return list(pasts_of(agent, account, opened))
+    pasts = [past for agent, account in accounts.items() for past in pasts_of(agent, account)]
+    return sorted(pasts, key=lambda past: (past.entry.at_ns, past.entry.record))

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import click
 
-from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.terminal.frame import answer, json_option
 from custody.trust.app.approve import ApprovalRequest, trust_approve
+from custody.trust.cli.record import repository_workspace
 from custody.trust.wire.report import AgentApproval, TrustApproveReport
 
 SHA_DIGITS = 12
@@ -35,11 +35,8 @@ def approve(
       custody trust approve main..HEAD --agent claude-code --dry-run
       custody trust approve origin/main --json | jq '.reasons[].code'
     """
-    if ctx.meta.get("custody.trust.cli.trust") is not None:
-        raise InputError("a change is one of a repository, not of a folder", hint="leave --storage out")
-    report = trust_approve(
-        open_workspace(ctx), ApprovalRequest(change=change, agent=agent, approver=approver, dry_run=dry_run)
-    )
+    request = ApprovalRequest(change=change, agent=agent, approver=approver, dry_run=dry_run)
+    report = trust_approve(repository_workspace(ctx), request)
     return answer(report, "\n".join(_render_approval(report)), as_json=as_json)
 
 
