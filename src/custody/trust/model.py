@@ -150,6 +150,10 @@ class TrustStanding:
         """How many decisions count."""
         return self.accepted + self.modified + self.rejected
 
+    def idle_ns(self, now_ns: int) -> int:
+        """How long the score has been fading; 0 where it does not fade, or the clock was set back."""
+        return 0 if self.since_ns is None else max(0, now_ns - self.since_ns)
+
 
 @dataclass(frozen=True, slots=True)
 class FoldState:

@@ -173,11 +173,10 @@ def describe_account(
     steps = account.steps
     end = len(steps) if before is None else min(before, len(steps))
     start = max(0, end - limit)
-    since_ns = account.standing.since_ns
     return TrustAccount(
         line=trust_line(agent, account.standing, asked),
         start=asked.rules.start_score,
-        idle_days=0.0 if since_ns is None else max(0.0, (asked.now_ns - since_ns) / NS_PER_DAY),
+        idle_days=account.standing.idle_ns(asked.now_ns) / NS_PER_DAY,
         steps=tuple(report_step(step) for step in steps[start:end][::-1]),
         total=len(steps),
         next=start or None,

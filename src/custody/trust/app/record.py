@@ -32,7 +32,10 @@ SESSIONS_MAX = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRequest:
-    """What somebody wants recorded about a change; without an ``id`` it is a decision of its own."""
+    """A decision to record; without an ``id`` it gets one.
+
+    ``overrides`` or ``reverts`` is the id of the earlier decision that this one corrects.
+    """
 
     agent: str
     decision: DecisionType
@@ -50,6 +53,8 @@ class DecisionRequest:
     head: str | None = None
     outcome: str | None = None
     sessions: tuple[str, ...] = ()
+    overrides: str | None = None
+    reverts: str | None = None
 
 
 def record_commit(workspace: Workspace, wanted: DecisionRequest) -> DecisionReceipt:
@@ -108,6 +113,8 @@ def decision_fields(workspace: Workspace, wanted: DecisionRequest) -> dict[str, 
         "head": wanted.head,
         "outcome": wanted.outcome,
         "sessions": list(wanted.sessions[:SESSIONS_MAX]) or None,
+        "overrides": wanted.overrides,
+        "reverts": wanted.reverts,
         **_commit_fields(wanted.commit),
     }
 
@@ -122,8 +129,8 @@ def override(
         wrong = log.find(target)
         if log.stands(wrong) is decision:
             raise InputError(f"'{wrong.id}' is {decision.value} already", hint="there is nothing to override")
-        fields: dict[str, Json] = {"decision": decision.value, "overrides": wrong.id, "actor": actor, "reason": reason}
-        return log.keep(workspace.token(), fields)
+        wanted = DecisionRequest(agent=agent, decision=decision, overrides=wrong.id, actor=actor, reason=reason)
+        return log.keep(workspace.token(), decision_fields(workspace, wanted))
 
 
 def revert(workspace: Workspace, agent: str, target: str, *, actor: str, reason: str) -> DecisionReceipt:
@@ -134,17 +141,17 @@ def revert(workspace: Workspace, agent: str, target: str, *, actor: str, reason:
         landed = log.find(target)
         if log.stands(landed) is DecisionType.REJECTED:
             raise InputError(f"'{landed.id}' was rejected: it never landed", hint="there is nothing to take back")
-        complexity = landed.stakes.complexity
-        fields: dict[str, Json] = {
-            "decision": DecisionType.REJECTED.value,
-            "reverts": landed.id,
-            "complexity": None if complexity is None else complexity.word,
-            "changed_lines": landed.stakes.lines,
-            "actor": actor,
-            "reason": reason,
-            **_commit_fields(landed.commit),
-        }
-        return log.keep(f"revert:{landed.id}", fields)
+        wanted = DecisionRequest(
+            agent=agent,
+            decision=DecisionType.REJECTED,
+            commit=landed.commit,
+            complexity=landed.stakes.complexity,
+            lines=landed.stakes.lines,
+            actor=actor,
+            reason=reason,
+            reverts=landed.id,
+        )
+        return log.keep(f"revert:{landed.id}", decision_fields(workspace, wanted))
 
 
 def recover(

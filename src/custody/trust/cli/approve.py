@@ -7,9 +7,8 @@ import click
 from custody.terminal.frame import answer, json_option
 from custody.trust.app.approve import ApprovalRequest, trust_approve
 from custody.trust.cli.record import repository_workspace
+from custody.trust.cli.vocabulary import SHORT_DIGITS
 from custody.trust.wire.report import AgentApproval, TrustApproveReport
-
-SHA_DIGITS = 12
 
 
 @click.command("approve")
@@ -46,7 +45,7 @@ def _render_approval(report: TrustApproveReport) -> Iterator[str]:
         yield f"  {reason.code}: {reason.sentence}"
     yield from (render_agent_approval(agent) for agent in report.agents)
     areas = f" in {', '.join(report.areas)}" if report.areas else ""
-    yield f"{report.fork[:SHA_DIGITS]}..{report.head[:SHA_DIGITS]}: {report.lines} line(s){areas}"
+    yield f"{report.fork[:SHORT_DIGITS]}..{report.head[:SHORT_DIGITS]}: {report.lines} line(s){areas}"
     if report.approved:
         yield f"recorded as {', '.join(report.recorded)}" if report.recorded else "nothing new was recorded"
 
