@@ -1,6 +1,6 @@
 """``python -m bench trust FILE``: how well acceptance is predicted over streams of decisions, against the bars.
 
-A stream is replayed as ``custody trust bench`` does it, which needs no repository. With ``--parts`` also each agent's
+A stream needs no repository. With ``--parts`` also each agent's
 decisions and two halves of the repositories alone, which nobody looked at while anything was chosen.
 """
 
@@ -17,11 +17,13 @@ from typing import TextIO
 from bench.bars import Bar, BenchError, at_least, at_most
 from bench.columns import columns
 from bench.progress import Progress, Tell
-from custody.core.errors import CustodyError
-from custody.trust.app.bench import TARGETS, read_stream
+from bench.trust_decisions import read_decisions
+from bench.trust_measures import PassRate
+from bench.trust_stream import PASSED_MIN, BenchResult, DecidedChange, PredictionQuality, bench
 from custody.trust.rules import TrustRules
-from custody.trust.stream import BenchResult, DecidedChange, PredictionQuality, bench
-from custody.workspace.workspace import Workspace
+
+TARGETS = (0.01, 0.05, 0.1)
+"""Shares of bad changes that risk control has to keep to."""
 
 LOG_LOSS_RATIO = at_most(0.88)
 AUC_GAIN = at_least(0.01)
@@ -36,6 +38,7 @@ RATIOS = (
 )
 """Whose log loss ours is divided by, and what that must not exceed."""
 HEADER = ("stream", "figure", "whole", "bar", "verdict", "second half")
+PASSED_HEADER = (f"let through from {PASSED_MIN:g}", "share", "bad", "bad of best half", "by its limits", "bad")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def main(argv: Sequence[str] | None = None, *, out: TextIO | None = None, err: T
     try:
         with Progress(err) as tell:
             results = [one for file in args.files for one in replayed(file, tell, parts=args.parts)]
-    except (BenchError, CustodyError) as error:
+    except BenchError as error:
         err.write(f"{error}\n")
         return 1
     if args.json:
@@ -94,10 +97,8 @@ def arguments() -> argparse.ArgumentParser:
 def replayed(file: Path, tell: Tell, *, parts: bool) -> Iterator[Replayed]:
     """The figures of a file, and of its parts."""
     tell(f"{file.name}: reading")
-    read = read_stream(file, Workspace(Path()))
-    if read.damaged_count or not read.stream:
-        raise BenchError(f"'{file}': {read.damaged_count} damaged line(s), {len(read.stream)} decision(s)")
-    streams = {file.name: read.stream} | (parts_of(file.name, read.stream) if parts else {})
+    whole = read_decisions(file)
+    streams = {file.name: whole} | (parts_of(file.name, whole) if parts else {})
     for name, stream in streams.items():
         tell(f"{name}: {len(stream):,} decisions")
         yield measured(name, stream)
@@ -160,6 +161,9 @@ def tables(one: Replayed) -> str:
         (own.name, *(_shown(value) for value in (own.log_loss, own.brier, own.auc, own.calibration_error)))
         for own in one.benched.scored
     ]
+    passed = [
+        (own.name, *_passing(own.passed), *_passing(own.best)[1:], *_passing(own.policy)) for own in one.benched.scored
+    ]
     bars = [
         (
             figure.stream,
@@ -178,6 +182,7 @@ def tables(one: Replayed) -> str:
     return "\n".join(
         (
             columns((f"{one.decisions:,} decisions", "log loss", "Brier", "AUC", "calibration"), said),
+            columns(PASSED_HEADER, passed),
             columns(HEADER, bars),
             columns(("risk target", "realised", "let through", "coverage"), risk),
         )
@@ -186,6 +191,11 @@ def tables(one: Replayed) -> str:
 
 def _shown(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
+
+
+def _passing(rate: PassRate | None) -> tuple[str, str]:
+    """What is let through, and the bad share of it."""
+    return ("–", "–") if rate is None else (f"{rate.coverage:.1%}", _percent(rate.bad_share))
 
 
 def _percent(value: float | None) -> str:
@@ -207,6 +217,11 @@ def as_json(one: Replayed) -> dict[str, object]:
                 "brier": figures.brier,
                 "auc": figures.auc,
                 "calibration_error": figures.calibration_error,
+                "coverage": figures.passed.coverage,
+                "bad_share": figures.passed.bad_share,
+                "best_bad_share": figures.best.bad_share,
+                "policy_coverage": None if figures.policy is None else figures.policy.coverage,
+                "policy_bad_share": None if figures.policy is None else figures.policy.bad_share,
             }
             for figures in one.benched.scored
         },

@@ -1,4 +1,4 @@
-"""Files of decisions, as ``custody trust bench`` reads them."""
+"""Files of decisions, as ``python -m bench trust`` reads them."""
 
 import json
 from pathlib import Path

@@ -70,7 +70,7 @@ from custody.server.wire.tenancy import (
 )
 from custody.share.wire.export import ExportLine
 from custody.share.wire.sharing import PullReport, PushReport, RemoteReport
-from custody.trust.wire.chance import TrustBenchReport, TrustSimulateReport
+from custody.trust.wire.chance import TrustSimulateReport
 from custody.trust.wire.report import (
     TrustApproveReport,
     TrustListReport,
@@ -148,7 +148,6 @@ REPORTS: tuple[type[Report], ...] = (
     TrustOutcomeReport,
     TrustRevertsReport,
     TrustVerifyReport,
-    TrustBenchReport,
     TrustSimulateReport,
     DupesIndexReport,
     DupesCheckReport,

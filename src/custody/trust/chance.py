@@ -9,14 +9,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from custody.trust.levels import LEVELS, LevelCase, LevelRate, Levels
+from custody.trust.levels import LEVELS, PRIOR_SAMPLES, LevelCase, LevelRate, Levels
 from custody.trust.logistic import Weights
 from custody.trust.model import DecisionType
 from custody.trust.rating import RATINGS, Ratings, logit_of, probability_of
 from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY, decay_score, move_score
+from custody.trust.score import (
+    COMPLEXITY_LINES_MIN,
+    DECISION_VALUES,
+    NEUTRAL_SCORE,
+    NS_PER_DAY,
+    decay_score,
+    move_score,
+)
 from custody.trust.sizes import Sizes
 
+CHANCE_MIN, CHANCE_MAX = 0.01, 0.99
+"""No chance is lower or higher: log loss is infinite at 0 and at 1."""
+DEVIATIONS = 1.645
+"""How far below a chance its lower bound is, in standard deviations: the bound holds in 95 of 100 cases."""
+LEVEL_WEIGHTS = (1.0, 0.5, 0.5, 0.5, 0.5)
+"""How much each of ``LEVELS`` counts before anything is learned: half a vote each beside the ratings."""
+RATING_WEIGHT, SCORE_WEIGHT = 0.5, 0.0
+"""The same for each rating and for the document's score, which predicts badly by itself."""
+WEIGHT_VARIANCE = 0.05
+"""How unsure these weights are at first, chosen on the first half of the stream in ``bench``."""
+WEIGHT_MAX = 1.5
+"""No input counts more; 1 takes what a level or a rating says as it is."""
 _RATED = {"agent": "the agent's rating", "repository": "the repository's rating", "pair": "the agent's rating here"}
 
 
@@ -50,18 +69,13 @@ class Chances:
 
     def __init__(self, rules: TrustRules) -> None:
         self._rules = rules
-        self._levels = Levels(rules)
-        self._ratings = Ratings(rules)
-        self._sizes = Sizes(rules)
+        self._levels = Levels()
+        self._ratings = Ratings()
+        self._sizes = Sizes()
         self._scores: dict[tuple[str, str], tuple[float, int]] = {}
-        start = rules.start_weights
-        fixed = [
-            *(start[name] for name in LEVELS),
-            *(start["rating"] for _ in RATINGS),
-            start["score"],
-        ]
-        sizes = [0.0 for _ in rules.complexity_lines_min]
-        self._weights = Weights([*fixed, *sizes], rules.weight_variance, len(fixed), rules.weight_max)
+        fixed = [*LEVEL_WEIGHTS, *(RATING_WEIGHT for _ in RATINGS), SCORE_WEIGHT]
+        sizes = [0.0 for _ in COMPLEXITY_LINES_MIN]
+        self._weights = Weights([*fixed, *sizes], WEIGHT_VARIANCE, len(fixed), WEIGHT_MAX)
 
     def predict(self, case: LevelCase) -> AcceptanceChance:
         """The chance of a change as of the moment at which it is opened; asking changes nothing."""
@@ -78,7 +92,7 @@ class Chances:
         self._ratings.learn(case, logit_of(everyone), good=good, at_ns=decided_ns)
         self._levels.learn(case, good=good, at_ns=decided_ns)
         self._sizes.learn(case.lines, decided_ns)
-        value = self._rules.decision_values[decision.value]
+        value = DECISION_VALUES[decision]
         key = (case.agent, case.repository)
         since_ns = self._scores.get(key, (0.0, decided_ns))[1]
         score = move_score(self._score(case, decided_ns), value, self._rules.ema_alpha)
@@ -89,14 +103,14 @@ class Chances:
         ratings = self._ratings.of(case)
         score = self._score(case, now_ns)
         size = self._sizes.of(case.lines, now_ns)
-        inputs = (*_beyond(levels), *ratings, 2.0 * (score - self._rules.neutral_score), *size)
+        inputs = (*_beyond(levels), *ratings, 2.0 * (score - NEUTRAL_SCORE), *size)
         weights = self._weights.on(now_ns)
         account = tuple(self._account(levels, ratings, score, inputs, weights, case.lines))
         logit = math.fsum(part.points for part in account)
-        probability = min(max(probability_of(logit), self._rules.chance_min), self._rules.chance_max)
+        probability = min(max(probability_of(logit), CHANCE_MIN), CHANCE_MAX)
         samples = levels[-1].samples
-        low = wilson(probability, samples + self._rules.prior_samples["agent"], self._rules.chance_deviations)
-        return AcceptanceChance(probability, max(low, self._rules.chance_min), logit, account, samples, inputs)
+        low = wilson(probability, samples + PRIOR_SAMPLES["agent"], DEVIATIONS)
+        return AcceptanceChance(probability, max(low, CHANCE_MIN), logit, account, samples, inputs)
 
     def _score(self, case: LevelCase, now_ns: int) -> float:
         """The document's score with its plain formula, of the agent in the repository."""

@@ -21,7 +21,7 @@ from custody.trust.model import (
     TrustStanding,
 )
 from custody.trust.rules import TrustRules
-from custody.trust.score import confidence_of, samples_of
+from custody.trust.score import MEANINGFUL_SAMPLES_MIN, confidence_of, samples_of
 from custody.trust.tiers import tier_of
 
 
@@ -107,8 +107,8 @@ def trust_at(standing: TrustStanding, now_ns: int, rules: TrustRules) -> Trust:
     """What an agent's standing is worth at a moment."""
     score, earned = fade_score(standing, now_ns, rules)
     samples = samples_of(standing, rules)
-    meaningful = samples >= rules.meaningful_samples_min
-    return Trust(score, tier_of(score, rules), confidence_of(samples, rules), meaningful, standing, earned)
+    meaningful = samples >= MEANINGFUL_SAMPLES_MIN
+    return Trust(score, tier_of(score, rules), confidence_of(samples), meaningful, standing, earned)
 
 
 def _end(folded: FoldState, now_ns: int | None) -> int:

@@ -23,7 +23,17 @@ from custody.trust.model import (
     TrustStanding,
 )
 from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY, decay_score, is_rubber_stamp, lift_score, move_score, step_of, weight_of
+from custody.trust.score import (
+    DECISION_VALUES,
+    NEUTRAL_SCORE,
+    NS_PER_DAY,
+    decay_score,
+    is_rubber_stamp,
+    lift_score,
+    move_score,
+    step_of,
+    weight_of,
+)
 
 _NONE: Mapping[str, DecisionOverride] = MappingProxyType({})
 
@@ -82,7 +92,7 @@ class Fold:
     def _decided(self, entry: DecisionEntry) -> None:
         override = self._overrides.get(entry.id)
         decision = entry.decision if override is None else override.decision
-        rising = self._rules.decision_values[decision.value] > self._before(entry.at_ns)[0]
+        rising = DECISION_VALUES[decision] > self._before(entry.at_ns)[0]
         if rising and override is None and entry.actor == self._agent:
             self._pass_over(entry, "an agent cannot accept its own change", decision=decision)
         elif override is None and is_unreviewed(entry):
@@ -116,7 +126,7 @@ class Fold:
         self, entry: DecisionEntry, decision: DecisionType, notes: tuple[str, ...], *, settled_ns: int | None = None
     ) -> None:
         at_ns = entry.at_ns if settled_ns is None else settled_ns
-        value = self._rules.decision_values[decision.value]
+        value = DECISION_VALUES[decision]
         before, earned = self._before(at_ns)
         weight, size = self._step(entry, value, before)
         after = move_score(before, value, size)
@@ -199,7 +209,7 @@ def fade_score(standing: TrustStanding, at_ns: int, rules: TrustRules) -> tuple[
     if standing.since_ns is None:
         return standing.score, earned
     idle_days = (at_ns - standing.since_ns) / NS_PER_DAY
-    kept = decay_score(earned, idle_days, rules) if earned > rules.neutral_score else earned
+    kept = decay_score(earned, idle_days, rules) if earned > NEUTRAL_SCORE else earned
     return decay_score(standing.score, idle_days, rules), kept
 
 

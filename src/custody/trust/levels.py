@@ -5,8 +5,8 @@ A level is a Beta distribution whose counts fade by half-lives. What nobody has 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY
 
 LEVELS = ("everyone", "repository", "area", "agent", "operator")
@@ -14,6 +14,14 @@ LEVELS = ("everyone", "repository", "area", "agent", "operator")
 
 NO_RATE = 0.5
 """Everyone's rate before anything was decided."""
+EVERYONE_PRIOR_SAMPLES = 2.0
+"""How many decisions, half of them good, everyone's rate begins with: the usual uniform prior."""
+PRIOR_SAMPLES = MappingProxyType({"repository": 20.0, "area": 5.0, "agent": 4.0})
+"""How many decisions the level above is worth to each level, as document 001's page has it."""
+LEVEL_HALF_LIFE_DAYS = 90.0
+"""How fast what was learned about everyone, a repository or an area fades, as document 001's page has it."""
+AGENT_HALF_LIFE_DAYS = 30.0
+"""How fast what was learned about an agent fades: as fast as its score."""
 
 LevelKey = tuple[str, ...]
 
@@ -46,26 +54,24 @@ class LevelRate:
 class Levels:
     """Faded counts of good and bad changes at every level."""
 
-    def __init__(self, rules: TrustRules) -> None:
-        self._rules = rules
+    def __init__(self) -> None:
         self._counts: dict[LevelKey, tuple[float, float, int]] = {}
 
     def of(self, case: LevelCase, now_ns: int) -> list[LevelRate]:
         """The levels of a change, the widest first; of several areas the one that speaks most against it."""
-        priors = self._rules.prior_samples
-        found = [self._level(("everyone",), now_ns, NO_RATE, self._rules.everyone_prior_samples)]
+        found = [self._level(("everyone",), now_ns, NO_RATE, EVERYONE_PRIOR_SAMPLES)]
         above = found[0].rate
-        found.append(self._level(("repository", case.repository), now_ns, above, priors["repository"]))
+        found.append(self._level(("repository", case.repository), now_ns, above, PRIOR_SAMPLES["repository"]))
         above = found[-1].rate
         if case.areas:
             keys = (("area", case.repository, area) for area in case.areas)
-            areas = [self._level(key, now_ns, above, priors["area"]) for key in keys]
+            areas = [self._level(key, now_ns, above, PRIOR_SAMPLES["area"]) for key in keys]
             found.append(min(areas, key=lambda level: (level.rate, level.of)))
             above = found[-1].rate
-        found.append(self._level(("agent", case.repository, case.agent), now_ns, above, priors["agent"]))
+        found.append(self._level(("agent", case.repository, case.agent), now_ns, above, PRIOR_SAMPLES["agent"]))
         if case.operator is not None:
             key = ("operator", case.repository, case.agent, case.operator)
-            found.append(self._level(key, now_ns, found[-1].rate, priors["agent"]))
+            found.append(self._level(key, now_ns, found[-1].rate, PRIOR_SAMPLES["agent"]))
         return found
 
     def learn(self, case: LevelCase, *, good: bool, at_ns: int) -> None:
@@ -86,7 +92,7 @@ class Levels:
         if now_ns <= since_ns:
             return better, worse, since_ns
         narrow = key[0] in ("agent", "operator")
-        half_life = self._rules.agent_half_life_days if narrow else self._rules.level_half_life_days
+        half_life = AGENT_HALF_LIFE_DAYS if narrow else LEVEL_HALF_LIFE_DAYS
         share = float(2.0 ** ((since_ns - now_ns) / NS_PER_DAY / half_life))
         return better * share, worse * share, now_ns
 

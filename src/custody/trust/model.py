@@ -20,7 +20,7 @@ class DecisionType(Enum):
 
 
 class ChangeComplexity(Enum):
-    """How much a change asks of a reviewer; the values are document 001's, the weights in force are the rules'."""
+    """How much a change asks of a reviewer; the values are document 001's weights."""
 
     TRIVIAL = 1
     MINOR = 2
@@ -63,7 +63,7 @@ class DecisionEntry:
     """A decision about a change; ``reverts`` is the id of the decision whose change it takes back.
 
     ``unreviewed``: the change landed because a rule said so, and nobody looked. ``head`` is the commit that the rule
-    judged, ``commit`` the one that it became, where they differ.
+    judged, ``commit`` the one that it became, where they differ. ``opened_ns`` is when the change was proposed.
     """
 
     id: str
@@ -80,6 +80,7 @@ class DecisionEntry:
     model: str | None = None
     operator: str | None = None
     areas: tuple[str, ...] = ()
+    opened_ns: int | None = None
 
     @property
     def names(self) -> frozenset[str]:
@@ -148,6 +149,10 @@ class TrustStanding:
     def samples(self) -> int:
         """How many decisions count."""
         return self.accepted + self.modified + self.rejected
+
+    def idle_ns(self, now_ns: int) -> int:
+        """How long the score has been fading; 0 where it does not fade, or the clock was set back."""
+        return 0 if self.since_ns is None else max(0, now_ns - self.since_ns)
 
 
 @dataclass(frozen=True, slots=True)

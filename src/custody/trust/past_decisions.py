@@ -22,17 +22,21 @@ HERE = "here"
 
 @dataclass(frozen=True, slots=True)
 class PastDecision:
-    """One thing that counts about an agent: a decision as it stands, or a recovery.
+    """An entry that counts about an agent: a decision as it stands, or a recovery.
 
-    ``opened_ns`` is when the change was proposed, at the latest when it was decided. ``touched`` is None where nobody
-    looked at what it touches.
+    ``touched`` is None where the paths of the change are not known.
     """
 
     agent: str
     entry: DecisionEntry | RecoveryEntry
-    opened_ns: int
     touched: tuple[TouchedPath, ...] | None = None
     source: DecisionSource = "records"
+
+    @property
+    def opened_ns(self) -> int:
+        """When the change was proposed, at the latest when it was decided."""
+        opened_ns = self.entry.opened_ns if isinstance(self.entry, DecisionEntry) else None
+        return self.entry.at_ns if opened_ns is None else min(opened_ns, self.entry.at_ns)
 
     @property
     def case(self) -> LevelCase | None:
@@ -48,20 +52,18 @@ class PastDecision:
         return isinstance(self.entry, DecisionEntry) and self.entry.reverts is None
 
 
-def pasts_of(agent: str, account: Account, opened: dict[str, int]) -> Iterator[PastDecision]:
-    """What counts of an agent's account, each decision as it stands after overrides and when it counts.
-
-    ``opened`` has the moment of opening by the decision's id, where it is known.
-    """
+def pasts_of(agent: str, account: Account) -> Iterator[PastDecision]:
+    """What counts of an agent's account, each decision as it stands after overrides and when it counts."""
     for step in account.steps:
         entry = step.entry
         if not step.counts:
             continue
         if isinstance(entry, RecoveryEntry):
-            yield PastDecision(agent, entry, entry.at_ns)
+            yield PastDecision(agent, entry)
         elif isinstance(entry, DecisionEntry) and step.decision is not None:
-            stands = replace(entry, decision=step.decision, at_ns=step.at_ns, unreviewed=False)
-            yield PastDecision(agent, stands, min(opened.get(entry.id, entry.at_ns), entry.at_ns))
+            opened_ns = PastDecision(agent, entry).opened_ns
+            stands = replace(entry, decision=step.decision, at_ns=step.at_ns, unreviewed=False, opened_ns=opened_ns)
+            yield PastDecision(agent, stands)
 
 
 def happenings(moments: Sequence[tuple[int, int]]) -> list[tuple[int, bool, int]]:
@@ -102,9 +104,9 @@ class _MergedChange:
 class ChanceMemory:
     """Chances and risk control, told what happened in order."""
 
-    def __init__(self, rules: TrustRules, target: float | None = None) -> None:
+    def __init__(self, rules: TrustRules) -> None:
         self.chances = Chances(rules)
-        self.risk = Risk(rules, target)
+        self.risk = Risk(rules)
         self._open: dict[str, _Forecast] = {}
         self._landed: dict[str, _MergedChange] = {}
 

@@ -7,10 +7,14 @@ that rests becomes less sure again. Three of them add up: the agent's, the repos
 import math
 
 from custody.trust.levels import LevelCase
-from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY
 
 RATINGS = ("agent", "repository", "pair")
+
+VARIANCE_MAX = 0.25
+"""How unsure a new rating is, as a variance of log-odds, chosen on the first half of the stream in ``bench``."""
+VARIANCE_GROWTH_PER_DAY = 0.03
+"""How much less sure a rating becomes in a day without decisions, chosen with ``VARIANCE_MAX``."""
 
 RatingKey = tuple[str, ...]
 
@@ -18,8 +22,7 @@ RatingKey = tuple[str, ...]
 class Ratings:
     """A mean and a variance for every agent, every repository and every pair of them."""
 
-    def __init__(self, rules: TrustRules) -> None:
-        self._rules = rules
+    def __init__(self) -> None:
         self._rated: dict[RatingKey, tuple[float, float, int]] = {}
 
     def of(self, case: LevelCase) -> list[float]:
@@ -38,12 +41,11 @@ class Ratings:
             self._rated[key] = (moved, variance - variance * variance * doubt / spread, since_ns)
 
     def _rested(self, key: RatingKey, now_ns: int) -> tuple[float, float, int]:
-        most = self._rules.rating_variance
-        mean, variance, since_ns = self._rated.get(key, (0.0, most, now_ns))
+        mean, variance, since_ns = self._rated.get(key, (0.0, VARIANCE_MAX, now_ns))
         if now_ns <= since_ns:
             return mean, variance, since_ns
-        grown = variance + self._rules.rating_growth_per_day * (now_ns - since_ns) / NS_PER_DAY
-        return mean, min(grown, most), now_ns
+        grown = variance + VARIANCE_GROWTH_PER_DAY * (now_ns - since_ns) / NS_PER_DAY
+        return mean, min(grown, VARIANCE_MAX), now_ns
 
 
 def probability_of(logit: float) -> float:

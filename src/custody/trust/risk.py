@@ -8,27 +8,31 @@ close to the target or above it, thresholds have to hold for a smaller target.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from custody.trust.levels import LEVEL_HALF_LIFE_DAYS
 from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY
-from custody.trust.tail import share_at_most, surprise_of
+from custody.trust.score import MEANINGFUL_SAMPLES_MIN, NS_PER_DAY
+from custody.trust.tail import surprise_of
+
+THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.875, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98)
+"""The lower bounds that are tested: closer where most changes are, few because each test has to be surer."""
+HEADROOM_SHARE = 0.1
+"""How close to the target, as a share of it, the realized share may come before thresholds become stricter."""
+CLOSE_SHARE = 0.5
+"""The share of the target that thresholds have to hold for while the realized share is that close, or above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RiskControl:
     """What risk control allows, and how it has kept its word.
 
-    ``threshold`` is None while nothing may be let through; ``bound`` is the largest plausible share of bad changes
-    above it, by ``samples`` faded decisions. Of ``seen`` decided changes ``passed`` would have been let through when
-    they were opened, ``bad`` of which were bad.
+    ``threshold`` is None while nothing may be let through. Of ``seen`` decided changes ``passed`` would have been let
+    through when they were opened, and ``bad`` of these were bad.
     """
 
     target: float
     threshold: float | None
-    bound: float | None
-    samples: float
     seen: int
     passed: int
     bad: int
@@ -51,25 +55,24 @@ class RiskControl:
 class Risk:
     """What lower bounds were worth, by the thresholds between which they lie; counts fade as those of a level do."""
 
-    def __init__(self, rules: TrustRules, target: float | None = None) -> None:
+    def __init__(self, rules: TrustRules) -> None:
         self._rules = rules
-        self._target = rules.reverted_share_max if target is None else target
-        self._good = [0.0 for _ in (*rules.risk_thresholds, None)]
-        self._bad = [0.0 for _ in (*rules.risk_thresholds, None)]
+        self._good = [0.0 for _ in (*THRESHOLDS, None)]
+        self._bad = [0.0 for _ in (*THRESHOLDS, None)]
         self._at_ns = 0
         self._seen = self._passed = self._failed = 0
         self._day: int | None = None
-        self._in_force: tuple[float | None, float | None, float] = (None, None, 0.0)
-        self._next: tuple[int, tuple[float | None, float | None, float]] | None = None
+        self._in_force: float | None = None
+        self._next: tuple[int, float | None] | None = None
 
     def control(self, at_ns: int) -> RiskControl:
         """What is allowed at a moment: by what was learnt before its day began."""
-        threshold, bound, samples = self._allowed(at_ns)
-        return RiskControl(self._target, threshold, bound, samples, self._seen, self._passed, self._failed)
+        target, threshold = self._rules.reverted_share_max, self._allowed(at_ns)
+        return RiskControl(target, threshold, self._seen, self._passed, self._failed)
 
     def passes(self, low: float, at_ns: int) -> bool:
         """Whether a change with this lower bound is let through at a moment."""
-        threshold = self._allowed(at_ns)[0]
+        threshold = self._allowed(at_ns)
         return threshold is not None and low >= threshold
 
     def learn(self, low: float, *, good: bool, passed: bool, at_ns: int) -> None:
@@ -88,7 +91,7 @@ class Risk:
         self._bad[place] += 1.0
         self._failed += passed
 
-    def _allowed(self, at_ns: int) -> tuple[float | None, float | None, float]:
+    def _allowed(self, at_ns: int) -> float | None:
         day = at_ns // NS_PER_DAY
         if self._day is not None and day <= self._day:
             return self._in_force
@@ -108,29 +111,25 @@ class Risk:
             self._bad = [count * share for count in self._bad]
             self._at_ns = at_ns
 
-    def _tested(self, at_ns: int) -> tuple[float | None, float | None, float]:
-        """The most generous threshold that holds, with its bound and the decisions behind it."""
-        rules, share = self._rules, self._share(self._at_ns, at_ns)
+    def _tested(self, at_ns: int) -> float | None:
+        """The most generous threshold that holds."""
+        target, share = self._rules.reverted_share_max, self._share(self._at_ns, at_ns)
         # Bad news travels slower than good news: what was let through may prove worse than the past it was judged by.
-        close = self._failed > self._target * (1.0 - rules.risk_headroom_share) * self._passed
-        target = self._target * rules.risk_close_share if close else self._target
-        doubt = (1.0 - rules.risk_confidence) / len(rules.risk_thresholds)
-        for place, threshold in enumerate(rules.risk_thresholds, start=1):
+        if self._failed > target * (1.0 - HEADROOM_SHARE) * self._passed:
+            target *= CLOSE_SHARE
+        doubt = (1.0 - self._rules.risk_confidence) / len(THRESHOLDS)
+        for place, threshold in enumerate(THRESHOLDS, start=1):
             own = (self._good[place] + self._bad[place]) * share
-            good, bad = _above(self._good, place) * share, _above(self._bad, place) * share
-            # What is known of surer changes says nothing about a stretch of which hardly any were seen.
-            if own >= rules.meaningful_samples_min and surprise_of(bad, good, target) <= doubt:
-                return threshold, share_at_most(bad, good, 1.0 - doubt), good + bad
-        return None, None, 0.0
+            good, bad = sum(self._good[place:]) * share, sum(self._bad[place:]) * share
+            # What is known of surer changes says nothing about a range in which hardly any change was seen.
+            if own >= MEANINGFUL_SAMPLES_MIN and surprise_of(bad, good, target) <= doubt:
+                return threshold
+        return None
 
     def _place(self, low: float) -> int:
-        return bisect_right(self._rules.risk_thresholds, low)
+        return bisect_right(THRESHOLDS, low)
 
     def _share(self, since_ns: int, at_ns: int) -> float:
         """What is left at a moment of something that counted 1 before."""
         days = max(0, at_ns - since_ns) / NS_PER_DAY
-        return float(2.0 ** (-days / self._rules.level_half_life_days))
-
-
-def _above(counts: Sequence[float], place: int) -> float:
-    return sum(counts[place:])
+        return float(2.0 ** (-days / LEVEL_HALF_LIFE_DAYS))

@@ -4,11 +4,30 @@ Stakes scale the step that a decision takes, never the value that it moves to.
 """
 
 import math
+from types import MappingProxyType
 
-from custody.trust.model import ChangeComplexity, ChangeStakes, TrustStanding
+from custody.trust.model import ChangeComplexity, ChangeStakes, DecisionType, TrustStanding
 from custody.trust.rules import TrustRules
 
 NS_PER_DAY = 86_400 * 1_000_000_000
+NEUTRAL_SCORE = 0.5
+"""Where an idle agent's score moves to, as document 001 has it."""
+DECISION_VALUES = MappingProxyType({DecisionType.ACCEPTED: 1.0, DecisionType.MODIFIED: 0.5, DecisionType.REJECTED: 0.0})
+"""What a decision moves the score towards, as document 001 has it."""
+COMPLEXITY_LINES_MIN = (0, 10, 50, 200, 500)
+"""The least lines of each ``ChangeComplexity``, as the tiers of document 001 call changes of these sizes."""
+MEANINGFUL_SAMPLES_MIN = 10
+"""From so many decisions on, a confidence means something, as document 001 has it."""
+CONFIDENT_SAMPLES_MIN = 100
+"""From so many decisions on, confidence is 1, as document 001 has it."""
+SIZE_LINES = 50
+"""A change of this size multiplies the stakes by 1: the most that a new agent's tier may merge."""
+SIZE_FACTOR_MIN, SIZE_FACTOR_MAX = 0.5, 2.0
+"""Size counts, but complexity, which ranges from 1 to 8, counts more."""
+REVIEW_BONUS_MAX = 0.1
+"""What an instant review would add to the factor of 1: document 001 says that faster reviews count slightly more."""
+REVIEW_HALF_LIFE_MS = 60_000
+"""A review that took this long adds half of the bonus; after some minutes speed says nothing."""
 _MS_PER_MINUTE = 60_000
 
 
@@ -19,19 +38,19 @@ def decay_score(score: float, idle_days: float, rules: TrustRules) -> float:
     (0.7, 0.6)
     """
     share = float(2.0 ** (-max(0.0, idle_days) / rules.decay_half_life_days))
-    return rules.neutral_score + (score - rules.neutral_score) * share
+    return NEUTRAL_SCORE + (score - NEUTRAL_SCORE) * share
 
 
-def size_factor(lines: int | None, rules: TrustRules, *, rising: bool) -> float:
+def size_factor(lines: int | None, *, rising: bool) -> float:
     """What the size of a change multiplies its stakes by; an unknown size never makes a rise larger.
 
-    >>> size_factor(50, TrustRules(), rising=True), size_factor(1, TrustRules(), rising=True)
+    >>> size_factor(50, rising=True), size_factor(1, rising=True)
     (1.0, 0.5)
     """
     if lines is None:
-        return rules.size_factor_min if rising else 1.0
-    factor = math.log1p(lines) / math.log1p(rules.size_lines)
-    return min(max(factor, rules.size_factor_min), rules.size_factor_max)
+        return SIZE_FACTOR_MIN if rising else 1.0
+    factor = math.log1p(lines) / math.log1p(SIZE_LINES)
+    return min(max(factor, SIZE_FACTOR_MIN), SIZE_FACTOR_MAX)
 
 
 def review_factor(stakes: ChangeStakes, rules: TrustRules) -> float:
@@ -42,7 +61,7 @@ def review_factor(stakes: ChangeStakes, rules: TrustRules) -> float:
     """
     if stakes.lines is None or stakes.review_ms is None or stakes.review_ms <= 0 or is_rubber_stamp(stakes, rules):
         return 1.0
-    return float(1.0 + rules.review_bonus_max * 2.0 ** (-stakes.review_ms / rules.review_half_life_ms))
+    return float(1.0 + REVIEW_BONUS_MAX * 2.0 ** (-stakes.review_ms / REVIEW_HALF_LIFE_MS))
 
 
 def is_rubber_stamp(stakes: ChangeStakes, rules: TrustRules) -> bool:
@@ -62,8 +81,8 @@ def weight_of(stakes: ChangeStakes, rules: TrustRules, *, rising: bool) -> float
     >>> weight_of(ChangeStakes(ChangeComplexity.MODERATE, 50, 60_000), TrustRules(), rising=True)
     3.1500000000000004
     """
-    complexity = rules.complexity_weights[(stakes.complexity or ChangeComplexity.TRIVIAL).word]
-    return complexity * size_factor(stakes.lines, rules, rising=rising) * review_factor(stakes, rules)
+    complexity = stakes.complexity or ChangeComplexity.TRIVIAL
+    return complexity.value * size_factor(stakes.lines, rising=rising) * review_factor(stakes, rules)
 
 
 def step_of(weight: float, rules: TrustRules, *, rising: bool) -> float:
@@ -94,13 +113,13 @@ def lift_score(score: float, boost: float, rules: TrustRules) -> float:
     return min(score + min(boost, rules.recovery_rate), 1.0)
 
 
-def confidence_of(samples: float, rules: TrustRules) -> float:
+def confidence_of(samples: float) -> float:
     """How much a score rests on, from 0 to 1.
 
-    >>> confidence_of(50, TrustRules()), confidence_of(250, TrustRules())
+    >>> confidence_of(50), confidence_of(250)
     (0.5, 1.0)
     """
-    return min(samples / rules.confident_samples_min, 1.0)
+    return min(samples / CONFIDENT_SAMPLES_MIN, 1.0)
 
 
 def samples_of(standing: TrustStanding, rules: TrustRules) -> float:
@@ -112,11 +131,11 @@ def samples_of(standing: TrustStanding, rules: TrustRules) -> float:
     return standing.samples - standing.inherited * (1.0 - rules.inherit_share)
 
 
-def complexity_of(lines: int, rules: TrustRules) -> ChangeComplexity:
+def complexity_of(lines: int) -> ChangeComplexity:
     """How complex a change of this size is at least, as the document's tiers call it.
 
-    >>> complexity_of(9, TrustRules()).name, complexity_of(10, TrustRules()).name
+    >>> complexity_of(9).name, complexity_of(10).name
     ('TRIVIAL', 'MINOR')
     """
-    reached = zip(ChangeComplexity, rules.complexity_lines_min, strict=True)
+    reached = zip(ChangeComplexity, COMPLEXITY_LINES_MIN, strict=True)
     return [complexity for complexity, least in reached if lines >= least][-1]

@@ -6,26 +6,24 @@ all known sizes the inputs average to 0, and an unknown size is 0 in all of them
 
 from bisect import bisect_right
 
-from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY
+from custody.trust.score import COMPLEXITY_LINES_MIN, NS_PER_DAY
 
 
 class Sizes:
     """How often each bucket was seen; what is seen on a day counts from the next day on, as weights do."""
 
-    def __init__(self, rules: TrustRules) -> None:
-        self._bounds = rules.complexity_lines_min
-        self._seen = [1.0 for _ in self._bounds]
+    def __init__(self) -> None:
+        self._seen = [1.0 for _ in COMPLEXITY_LINES_MIN]
         self._counting = list(self._seen)
         self._day: int | None = None
 
     def of(self, lines: int | None, now_ns: int) -> list[float]:
         """One input for each bucket."""
         if lines is None:
-            return [0.0 for _ in self._bounds]
+            return [0.0 for _ in COMPLEXITY_LINES_MIN]
         newer = self._day is None or now_ns // NS_PER_DAY > self._day
         seen = self._seen if newer else self._counting
-        total, own = sum(seen), self._bucket(lines)
+        total, own = sum(seen), _bucket(lines)
         return [(place == own) - count / total for place, count in enumerate(seen)]
 
     def learn(self, lines: int | None, at_ns: int) -> None:
@@ -34,7 +32,8 @@ class Sizes:
         if self._day is None or day > self._day:
             self._counting, self._day = list(self._seen), day
         if lines is not None:
-            self._seen[self._bucket(lines)] += 1.0
+            self._seen[_bucket(lines)] += 1.0
 
-    def _bucket(self, lines: int) -> int:
-        return bisect_right(self._bounds, lines) - 1
+
+def _bucket(lines: int) -> int:
+    return bisect_right(COMPLEXITY_LINES_MIN, lines) - 1

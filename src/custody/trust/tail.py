@@ -1,11 +1,10 @@
-"""How surprising few bad outcomes are: the exact bound of Clopper and Pearson, also for counts that have faded."""
+"""How surprising few bad outcomes are: the exact test of Clopper and Pearson, also for counts that have faded."""
 
 import math
 
 _ROUNDS_MAX = 500
 _CLOSE = 1e-14
 _TINY = 1e-300
-_HALVINGS = 60
 
 
 def surprise_of(bad: float, good: float, share: float) -> float:
@@ -19,19 +18,6 @@ def surprise_of(bad: float, good: float, share: float) -> float:
     if good <= 0 or share <= 0:
         return 1.0
     return 0.0 if share >= 1 else 1.0 - _incomplete_beta(bad + 1.0, good, share)
-
-
-def share_at_most(bad: float, good: float, confidence: float) -> float:
-    """The largest true share of bad ones that is still plausible; 1 where nothing was good.
-
-    >>> round(share_at_most(0, 299, 0.95), 4), share_at_most(5, 0, 0.95)
-    (0.01, 1.0)
-    """
-    low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if surprise_of(bad, good, middle) <= 1.0 - confidence else (middle, high)
-    return high
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:

@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Generic, NamedTuple, TypeVar
 
 from custody.trust.rules import TrustRules
 
+T = TypeVar("T")
 LineCounts = Mapping[bytes, int]
 """How often each line stands in a file; none in one that is not there."""
 
@@ -55,17 +57,16 @@ class UndoMeasure:
 UNDONE_NOTHING = UndoMeasure()
 
 
-@dataclass(frozen=True, slots=True)
-class States:
+class States(NamedTuple, Generic[T]):
     """One file before and after the earlier commit, and before and after the later one."""
 
-    old: LineCounts
-    new: LineCounts
-    then: LineCounts
-    now: LineCounts
+    old: T
+    new: T
+    then: T
+    now: T
 
 
-def undone_lines(states: States) -> UndoMeasure:
+def undone_lines(states: States[LineCounts]) -> UndoMeasure:
     """What of the lines that the earlier commit added or removed the later one took back.
 
     >>> undone_lines(States({b"a": 1}, {b"a": 1, b"b": 2}, {b"a": 1, b"b": 2}, {b"a": 1}))
@@ -74,7 +75,7 @@ def undone_lines(states: States) -> UndoMeasure:
     return sum((_undone(line, states) for line in _telling(states.old, states.new)), UNDONE_NOTHING)
 
 
-def undone_whole(states: tuple[object, object, object, object]) -> UndoMeasure:
+def undone_whole(states: States[str | None]) -> UndoMeasure:
     """The same for what is compared as a whole: a binary file, a link, a mode."""
     old, new, then, now = states
     left = int(then == new)
@@ -97,8 +98,8 @@ def _telling(old: LineCounts, new: LineCounts) -> Iterable[bytes]:
     return [line for line in changed if has_word(line)] or changed
 
 
-def _undone(line: bytes, states: States) -> UndoMeasure:
-    old, new, then, now = (state.get(line, 0) for state in (states.old, states.new, states.then, states.now))
+def _undone(line: bytes, states: States[LineCounts]) -> UndoMeasure:
+    old, new, then, now = (state.get(line, 0) for state in states)
     added = new > old
     changed = abs(new - old)
     # What moved in the commit's own direction takes nothing from it; what moved against it does.

@@ -8,8 +8,7 @@ from typing import Any
 
 from bench.__main__ import main
 from bench.trust import parts_of
-from custody.trust.app.bench import read_stream
-from custody.workspace.workspace import Workspace
+from bench.trust_decisions import read_decisions
 from tests.builders.decisions import a_row, a_stream, written
 
 
@@ -31,6 +30,8 @@ def test_every_bar_has_its_figure_and_its_verdict(tmp_path: Path) -> None:
     assert (status, err) == (0, "")
     for words in ("log loss over that of the document's score", "AUC above", "≤ 0.88", "≥ 0.01", "risk target"):
         assert words in out
+    for name in ("constant rate", "document's score, with stakes", "Beta per agent", "ours"):
+        assert out.count(f"\n{name} ") == 2
     assert len(re.findall(r"  (?:met|missed)\b", out)) == 5
 
 
@@ -44,7 +45,7 @@ def test_a_missed_bar_is_told_and_is_a_failure_only_when_asked(tmp_path: Path) -
 
 def test_parts_are_the_stream_again_by_agent_and_by_half(tmp_path: Path) -> None:
     rows = [a_row(n, agent=f"a{n % 3}", repo=f"r{n % 7}") for n in range(42)]
-    stream = read_stream(written(tmp_path / "s.jsonl", rows), Workspace(tmp_path)).stream
+    stream = read_decisions(written(tmp_path / "s.jsonl", rows))
     parts = parts_of("s", stream)
     assert [name.partition(": ")[2] for name in parts] == [
         *("agent a0", "agent a1", "agent a2"),
@@ -65,5 +66,5 @@ def test_json_has_every_stream(tmp_path: Path) -> None:
 def test_a_damaged_stream_has_no_figures(tmp_path: Path) -> None:
     status, out, err = run(str(written(tmp_path / "s.jsonl", a_stream(), "{")))
     assert (status, out) == (1, "")
-    assert "1 damaged line(s)" in err
+    assert "line 121: Input data was truncated" in err
     assert run(str(tmp_path / "none"))[0] == 1

@@ -64,9 +64,9 @@ def refusal(files: dict[str, bytes | str], **variables: str) -> InputError:
             "the default of 'trust.tier_score_min' is 0.0, 0.2, 0.4, 0.6, 0.8",
         ),
         (
-            "[trust]\nmeaningful_samples_min = 300",
-            "above 'trust.confident_samples_min', which is 100; set by custody.toml: trust.meaningful_samples_min",
-            "the default of 'trust.meaningful_samples_min' is 10; the default of 'trust.confident_samples_min' is 100",
+            "[trust]\napprove_lines_max = 300",
+            "above 'trust.approve_lines_max', which is 300; set by custody.toml: trust.approve_lines_max",
+            "the default of 'trust.approve_lines_max' is 500",
         ),
         (
             "[dedupe.weights]\nprod_files_sim = 0.9",

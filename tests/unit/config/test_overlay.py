@@ -156,7 +156,8 @@ def test_every_rule_can_be_set_in_a_file_to_what_it_is() -> None:
 
 def test_relations_are_checked_after_all_places_have_spoken() -> None:
     """A weaker place may be impossible by itself as long as a stronger one puts it right."""
-    files = {"custody.toml": "trust.meaningful_samples_min = 200"}
-    with pytest.raises(InputError, match="set by custody.toml: trust.meaningful_samples_min"):
+    files = {"custody.toml": "trust.approve_lines_max = 400"}
+    with pytest.raises(InputError, match="set by custody.toml: trust.approve_lines_max"):
         effective(files)
-    assert effective(files, "trust.confident_samples_min = 300").of(TrustRules).meaningful_samples_min == 200
+    smaller = effective(files, "trust.tier_lines_max = [0, 10, 50, 200, 300]")
+    assert smaller.of(TrustRules).approve_lines_max == 400

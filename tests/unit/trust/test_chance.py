@@ -1,17 +1,18 @@
 """A chance is a sum that can be accounted for, learns from outcomes only, and is the same whenever it is made again."""
 
 import math
+from collections.abc import Mapping
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.trust import chance as chance_module
 from custody.trust.chance import AcceptanceChance, Chances, is_good, wilson
 from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType
 from custody.trust.rating import probability_of
-from custody.trust.rules import TrustRules
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
 
 ACCEPTED, MODIFIED, REJECTED = DecisionType
@@ -45,8 +46,8 @@ def a_case(
     return LevelCase(agent, "here", lines=lines, opened_ns=at_ns, **more)  # type: ignore[arg-type]
 
 
-def learnt(history: list[tuple[LevelCase, DecisionType, int]], rules: TrustRules = CAUTIOUS) -> Chances:
-    chances = Chances(rules)
+def learnt(history: list[tuple[LevelCase, DecisionType, int]]) -> Chances:
+    chances = Chances(CAUTIOUS)
     for case, decision, at_ns in history:
         chances.learn(case, decision, at_ns)
     return chances
@@ -136,12 +137,13 @@ def test_a_stream_that_only_repeats_itself_does_not_drive_the_weights_away() -> 
     assert max(abs(part.points) for part in said.account) < 5
 
 
-def test_chances_keep_within_their_bounds() -> None:
-    rules = TrustRules(chance_min=0.2, chance_max=0.8)
+def test_chances_keep_within_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chance_module, "CHANCE_MIN", 0.2)
+    monkeypatch.setattr(chance_module, "CHANCE_MAX", 0.8)
     for decision, bound in ((ACCEPTED, 0.8), (REJECTED, 0.2)):
-        said = learnt([(a_case(), decision, NOON + n * HOUR) for n in range(60)], rules).predict(a_case())
+        said = learnt([(a_case(), decision, NOON + n * HOUR) for n in range(60)]).predict(a_case())
         assert said.probability == bound
-        assert rules.chance_min <= said.low <= said.probability
+        assert 0.2 <= said.low <= said.probability
 
 
 def test_the_lower_bound_is_wilsons() -> None:
@@ -158,7 +160,7 @@ def test_the_account_sums_to_the_log_odds_to_the_last_bit(
     points = [part.points for part in said.account]
     assert math.fsum(points) == math.fsum(reversed(points)) == said.logit
     assert sum(points) == pytest.approx(said.logit, abs=1e-12)
-    assert said.probability == min(max(probability_of(said.logit), CAUTIOUS.chance_min), CAUTIOUS.chance_max)
+    assert said.probability == min(max(probability_of(said.logit), chance_module.CHANCE_MIN), chance_module.CHANCE_MAX)
 
 
 @given(histories(), cases)
@@ -169,29 +171,40 @@ def test_the_same_decisions_give_the_same_chance_bit_for_bit(
     assert learnt(history).predict(asked) == learnt(history).predict(asked)
 
 
-NERVOUS = TrustRules(weight_variance=25.0, weight_max=50.0, rating_variance=9.0, everyone_prior_samples=0.1)
+Numbers = Mapping[str, object]
+NERVOUS: Numbers = {
+    "chance.WEIGHT_VARIANCE": 25.0,
+    "chance.WEIGHT_MAX": 50.0,
+    "rating.VARIANCE_MAX": 9.0,
+    "levels.EVERYONE_PRIOR_SAMPLES": 0.1,
+}
 """Every outcome turns the weights upside down."""
-LOPSIDED = TrustRules(
-    prior_samples={"repository": 0.02, "area": 0.015, "agent": 0.015},
-    everyone_prior_samples=0.08,
-    start_weights={**dict.fromkeys(CAUTIOUS.start_weights, 0.0), "agent": 9.0},
-    weight_max=9.0,
-)
+LOPSIDED: Numbers = {
+    "levels.PRIOR_SAMPLES": {"repository": 0.02, "area": 0.015, "agent": 0.015},
+    "chance.PRIOR_SAMPLES": {"repository": 0.02, "area": 0.015, "agent": 0.015},
+    "levels.EVERYONE_PRIOR_SAMPLES": 0.08,
+    "chance.LEVEL_WEIGHTS": (0.0, 0.0, 0.0, 9.0, 0.0),
+    "chance.RATING_WEIGHT": 0.0,
+    "chance.WEIGHT_MAX": 9.0,
+}
 """Weights that would hold good news about a repository against its agents."""
 
 
-@given(histories(60), cases, st.integers(0, 23), st.sampled_from((CAUTIOUS, NERVOUS, LOPSIDED)))
+@given(histories(60), cases, st.integers(0, 23), st.sampled_from(({}, NERVOUS, LOPSIDED)))
 def test_one_more_acceptance_never_lowers_the_chance_of_that_agent(
-    history: list[tuple[LevelCase, DecisionType, int]], case: LevelCase, hours: int, rules: TrustRules
+    history: list[tuple[LevelCase, DecisionType, int]], case: LevelCase, hours: int, numbers: Numbers
 ) -> None:
     asked = opened(case, history, hours=0)
-    before, after = learnt(history, rules), learnt(history, rules)
-    after.learn(asked, ACCEPTED, asked.opened_ns)
     later_ns = asked.opened_ns - asked.opened_ns % DAY + hours * HOUR
     again = LevelCase(
         case.agent, case.repository, case.areas, case.operator, case.lines, max(later_ns, asked.opened_ns)
     )
-    one, other = before.predict(again), after.predict(again)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in numbers.items():
+            patch.setattr(f"custody.trust.{name}", value)
+        before, after = learnt(history), learnt(history)
+        after.learn(asked, ACCEPTED, asked.opened_ns)
+        one, other = before.predict(again), after.predict(again)
     # What is learnt about weights on a day counts from the next day on, so this is about the rest of the day.
     assert other.logit >= one.logit - 1e-12
     assert other.low >= one.low - 1e-12

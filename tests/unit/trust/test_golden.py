@@ -8,7 +8,7 @@ import pytest
 
 from custody.trust.engine import replay, trust_at
 from custody.trust.model import ChangeComplexity, ChangeStakes, DecisionType, TrustTier
-from custody.trust.score import confidence_of, decay_score, lift_score, move_score, step_of, weight_of
+from custody.trust.score import DECISION_VALUES, confidence_of, decay_score, lift_score, move_score, step_of, weight_of
 from custody.trust.tiers import approve, tier_of
 from tests.unit.trust.builders import (
     CAUTIOUS,
@@ -38,7 +38,7 @@ def test_all_154_are_there() -> None:
 @cases("update")
 def test_a_decision_moves_the_score_by_its_stakes(case: Case) -> None:
     stakes = ChangeStakes(ChangeComplexity[case["complexity"]], case["lines"], case["review_ms"])
-    value = DOCUMENT.decision_values[DecisionType[case["decision"]].value]
+    value = DECISION_VALUES[DecisionType[case["decision"]]]
     weight = weight_of(stakes, DOCUMENT, rising=value > case["score"])
     step = step_of(weight, DOCUMENT, rising=value > case["score"])
     assert weight == pytest.approx(case["weight"], abs=5e-7)
@@ -67,7 +67,7 @@ def test_a_tier_may_land_so_many_lines(case: Case) -> None:
 @cases("confidence")
 def test_confidence_grows_with_decisions(case: Case) -> None:
     trust = trust_at(a_standing(samples=case["n"]), NOON, DOCUMENT)
-    assert trust.confidence == confidence_of(case["n"], DOCUMENT) == pytest.approx(case["confidence"], abs=5e-7)
+    assert trust.confidence == confidence_of(case["n"]) == pytest.approx(case["confidence"], abs=5e-7)
     assert trust.meaningful is case["meaningful"]
 
 

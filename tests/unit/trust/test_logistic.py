@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from custody.trust.logistic import Weights
 from custody.trust.rating import logit_of, probability_of
-from custody.trust.rules import TrustRules
 from custody.trust.sizes import Sizes
 from tests.unit.trust.builders import DAY, NOON
 
@@ -26,14 +25,14 @@ def test_what_is_learnt_on_a_day_counts_from_the_next_on() -> None:
 
 
 def test_sizes_seen_on_a_day_count_from_the_next_on() -> None:
-    sizes = Sizes(TrustRules())
+    sizes = Sizes()
     before = sizes.of(5, MORNING)
     sizes.learn(5, MORNING)
     assert sizes.of(5, MORNING + 1) == before != sizes.of(5, MORNING + DAY)
 
 
 def test_the_inputs_of_known_sizes_average_to_nothing() -> None:
-    sizes = Sizes(TrustRules())
+    sizes = Sizes()
     seen = [3] * 9 + [60] * 4 + [700]
     for lines in seen:
         sizes.learn(lines, MORNING)

@@ -27,7 +27,7 @@ ACCEPTED, MODIFIED, REJECTED = DecisionType
 
 def pasts(*entries: Entry, until: float = 1000) -> list[PastDecision]:
     account = replay(ROBOT, entries, CAUTIOUS, now_ns=NOON + round(until * DAY))
-    return list(pasts_of(ROBOT, account, {}))
+    return list(pasts_of(ROBOT, account))
 
 
 def decided(*entries: Entry) -> list[tuple[DecisionType, float]]:
@@ -92,11 +92,17 @@ def test_what_is_decided_after_the_moment_is_not_known_at_it() -> None:
 
 def test_a_decision_without_a_known_opening_was_opened_when_it_was_decided() -> None:
     entry = a_decision(day=4)
-    account = replay(ROBOT, [entry], CAUTIOUS)
-    (unknown,) = pasts_of(ROBOT, account, {})
-    (known,) = pasts_of(ROBOT, account, {entry.id: NOON})
-    (wrong,) = pasts_of(ROBOT, account, {entry.id: NOON + 9 * DAY})
-    assert (unknown.opened_ns, known.opened_ns, wrong.opened_ns) == (entry.at_ns, NOON, entry.at_ns)
+    for opened_ns, taken_ns in ((None, entry.at_ns), (NOON, NOON), (NOON + 9 * DAY, entry.at_ns)):
+        account = replay(ROBOT, [replace(entry, opened_ns=opened_ns)], CAUTIOUS)
+        (past,) = pasts_of(ROBOT, account)
+        assert past.opened_ns == taken_ns
+
+
+def test_a_landing_that_settles_was_opened_before_it_landed() -> None:
+    landing = a_landing(day=1)
+    account = replay(ROBOT, [landing], CAUTIOUS, now_ns=NOON + 30 * DAY)
+    (past,) = pasts_of(ROBOT, account)
+    assert past.opened_ns == landing.at_ns < past.entry.at_ns
 
 
 @given(histories())

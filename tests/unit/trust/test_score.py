@@ -34,7 +34,7 @@ def test_a_larger_change_weighs_more() -> None:
 
 @pytest.mark.parametrize(("lines", "factor"), [(0, 0.5), (1, 0.5), (50, 1), (10**9, 2)])
 def test_size_counts_within_bounds(lines: int, factor: float) -> None:
-    assert size_factor(lines, DOCUMENT, rising=True) == factor
+    assert size_factor(lines, rising=True) == factor
 
 
 def test_each_complexity_multiplies_by_the_documents_number() -> None:
@@ -77,7 +77,7 @@ def test_a_cautious_rise_is_never_a_leap_and_a_fall_is_never_held() -> None:
      (499, "MAJOR"), (500, "CRITICAL"), (10**6, "CRITICAL")],
 )  # fmt: skip
 def test_a_change_is_as_complex_as_the_documents_tiers_call_its_size(lines: int, complexity: str) -> None:
-    assert complexity_of(lines, CAUTIOUS).name == complexity
+    assert complexity_of(lines).name == complexity
 
 
 @given(scores, st.floats(0, 1), stakes, st.sampled_from((CAUTIOUS, DOCUMENT)))

@@ -30,7 +30,7 @@ def a_past(
 ) -> PastDecision:
     """A change decided on a day, proposed so many days before."""
     entry = a_decision(decision, day=day, stakes=replace(SMALL, lines=lines), reverts=reverts)
-    return PastDecision(agent, entry, entry.at_ns - round(waited * DAY), touched)
+    return PastDecision(agent, replace(entry, opened_ns=entry.at_ns - round(waited * DAY)), touched)
 
 
 def a_record(count: int = 12, **more: str) -> list[PastDecision]:

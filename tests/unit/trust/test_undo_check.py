@@ -64,6 +64,6 @@ def test_a_part_is_a_part_and_what_was_rewritten_is_gone() -> None:
 
 
 def test_what_has_no_lines_is_compared_whole() -> None:
-    assert undone_whole(("1", "2", "2", "1")) == UndoMeasure(1, 1, 1)
-    assert undone_whole(("1", "2", "2", "3")) == UndoMeasure(1, 1, 0)
-    assert undone_whole(("1", "2", "3", "1")) == UndoMeasure(1, 0, 0)
+    assert undone_whole(States("1", "2", "2", "1")) == UndoMeasure(1, 1, 1)
+    assert undone_whole(States("1", "2", "2", "3")) == UndoMeasure(1, 1, 0)
+    assert undone_whole(States("1", "2", "3", "1")) == UndoMeasure(1, 0, 0)

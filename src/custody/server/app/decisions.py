@@ -13,12 +13,11 @@ from custody.core.errors import InputError
 from custody.core.wire.time import ns_from
 from custody.intake.redaction import key_for, redact_event_payload
 from custody.server.wire.questions import DecisionBody
-from custody.trust import DecisionEntry, DecisionOverride, ScoreStep, TrustStanding
+from custody.trust import ChangeComplexity, DecisionEntry, DecisionOverride, DecisionType, ScoreStep
 from custody.trust.app.decision_log import DecisionReceipt, Log
-from custody.trust.app.decisions import TrustQuery, account_of, make_trust_query, read_settled_decisions
+from custody.trust.app.decisions import account_of, make_trust_query, read_settled_decisions
 from custody.trust.app.record import DecisionRequest, override, record, record_commit, revert
-from custody.trust.app.show import report_step, trust_line
-from custody.trust.app.vocabulary import complexity_named, parse_decision_word
+from custody.trust.app.show import report_step
 from custody.trust.wire.report import TrustRecordReport
 from custody.workspace.workspace import Workspace, has_repository
 
@@ -87,7 +86,7 @@ class _DecisionQuery:
 
     def recorded(self) -> DecisionReceipt:
         """Record it."""
-        said, decision = self._said, parse_decision_word(self._said.decision)
+        said, decision = self._said, DecisionType(self._said.decision)
         actor, reason = said.actor or "", said.reason or ""
         if said.overrides is not None:
             return override(self._workspace, said.agent, said.overrides, decision, actor=actor, reason=reason)
@@ -97,7 +96,7 @@ class _DecisionQuery:
             agent=said.agent,
             decision=decision,
             commit=said.commit,
-            complexity=None if said.complexity is None else complexity_named(said.complexity),
+            complexity=None if said.complexity is None else ChangeComplexity[said.complexity.upper()],
             lines=said.lines,
             review_ms=said.review_ms,
             actor=said.actor or self._by,
@@ -123,7 +122,7 @@ class _DecisionQuery:
                 f"'{step.entry.id}' was decided otherwise, in record {step.entry.record}",
                 hint="a decision that was wrong is overridden: send 'overrides'",
             )
-        return self._report(step, account.standing, asked)
+        return DecisionReceipt(self._said.agent, step, account.standing, asked).report()
 
     @property
     def _id(self) -> str | None:
@@ -171,10 +170,3 @@ class _DecisionQuery:
             (said.reason if clean["reason"] == said.reason else None, kept.reason),
         )
         return all(told is None or told == there for told, there in pairs)
-
-    def _report(self, step: ScoreStep, standing: TrustStanding, asked: TrustQuery) -> TrustRecordReport:
-        return TrustRecordReport(
-            profile=asked.rules.profile,
-            taken=report_step(step),
-            standing=trust_line(self._said.agent, standing, asked),
-        )

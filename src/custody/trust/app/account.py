@@ -21,7 +21,7 @@ from custody.trust.engine import trust_at
 from custody.trust.model import Account, ChangeAuthor, ScoreStep, TrustStanding
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY, decay_score
-from custody.trust.tiers import against_record
+from custody.trust.tiers import against_record, lines_max
 from custody.trust.wire.report import ReviewReasonReport, ScoreStepReport, TrustLine
 from custody.workspace.workspace import Workspace
 
@@ -151,10 +151,9 @@ def _may_land(workspace: Workspace, agent: str, standing: TrustStanding, asked: 
     trust = trust_at(standing, asked.now_ns, rules)
     with workspace.reading() as store, read_settled_decisions(store):
         spent = spent_by(store, ChangeAuthor(agent), ProposedChange(head="", lines=0), asked).agent
-    line = trust_line(agent, standing, asked)
     budget = budget_of(trust, rules)
     return MergeAllowance(
-        lines_max=line.lines_max,
+        lines_max=lines_max(trust.tier, rules),
         budget=budget,
         budget_left=max(0, budget - spent),
         budget_hours=rules.budget_hours,
@@ -174,11 +173,10 @@ def describe_account(
     steps = account.steps
     end = len(steps) if before is None else min(before, len(steps))
     start = max(0, end - limit)
-    since_ns = account.standing.since_ns
     return TrustAccount(
         line=trust_line(agent, account.standing, asked),
         start=asked.rules.start_score,
-        idle_days=0.0 if since_ns is None else max(0.0, (asked.now_ns - since_ns) / NS_PER_DAY),
+        idle_days=account.standing.idle_ns(asked.now_ns) / NS_PER_DAY,
         steps=tuple(report_step(step) for step in steps[start:end][::-1]),
         total=len(steps),
         next=start or None,

@@ -1,7 +1,7 @@
 """Everything that is known when it is asked whether a change may land unseen: gathered here, decided in the domain."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from custody.trust.app.standing import Position, anew, carried_on
 from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, TouchedPath, budget_since_ns, may_land
 from custody.trust.corrections import may_override
 from custody.trust.engine import carry, make_empty_fold, standing_at, trust_at
-from custody.trust.levels import LevelCase as Changing
+from custody.trust.levels import LevelCase
 from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust
 from custody.trust.past_decisions import HERE, ChanceMemory
 from custody.trust.queries.decisions import (
@@ -46,10 +46,6 @@ class AuthorStanding:
     author: ChangeAuthor
     position: Position
     chance: ChanceAccount | None = None
-
-    def against(self, rules: TrustRules) -> str | None:
-        """What the control of risk has against the change, once enough was decided for it to know anything."""
-        return _against(self.chance, rules)
 
 
 class ApprovalQuery:
@@ -82,7 +78,7 @@ class ApprovalQuery:
             spent=spent_by(self._store, author, change, self.asked),
             approver=approver,
             rejected_by=_rejected_by(self._store, change.head),
-            chance=known.against(rules),
+            chance=_against(known.chance, rules),
             erased=_erased(self._store, author, change.head, budget_since_ns(self.asked.now_ns, rules)),
             damage=damage,
         )
@@ -114,9 +110,9 @@ class ApprovalQuery:
     def _own_chance(self, case: ApprovalCase) -> str | None:
         return _against(said_by(self._own_memory, self._changing(case.author)), self.asked.rules)
 
-    def _changing(self, author: ChangeAuthor) -> Changing:
+    def _changing(self, author: ChangeAuthor) -> LevelCase:
         change = self.proposed()
-        return Changing(author.agent, HERE, change.areas, author.operator, change.lines, self.asked.now_ns)
+        return LevelCase(author.agent, HERE, change.areas, author.operator, change.lines, self.asked.now_ns)
 
     @cached_property
     def _imported(self) -> int:
@@ -146,7 +142,7 @@ class ApprovalQuery:
         last_ns = 0 if change.period is None else change.period.last_ns
         return ProposedChange(
             head=change.head,
-            lines=proposed_lines(change.files, rules),
+            lines=proposed_lines(change.files),
             touched=tuple(touched_by(change.files)),
             areas=areas_of(change.files, rules),
             people=frozenset(_signatures(change.people)),
@@ -156,39 +152,29 @@ class ApprovalQuery:
 
 
 def _against(said: ChanceAccount | None, rules: TrustRules) -> str | None:
+    """What risk control has against the change, once enough was decided for it to know anything."""
     return None if said is None or said.control.seen < rules.chance_decisions_min else said.against
 
 
 def spent_by(store: Store, author: ChangeAuthor, change: ProposedChange, asked: TrustQuery) -> BudgetUse:
     """What landed without review in the budget's window, other than this very change; each landing once."""
-    landed = list(_landed(store, change.head, budget_since_ns(asked.now_ns, asked.rules), asked.rules))
+    since_ns, rules = budget_since_ns(asked.now_ns, asked.rules), asked.rules
+    merged = [seen.view for seen in unreviewed_decisions(store, since_ns) if seen.view.head != change.head]
     return BudgetUse(
-        agent=_sum(row for row in landed if row.view.agent == author.agent),
-        operator=_sum(row for row in landed if row.view.operator == author.operator),
-        areas={area: _sum(row for row in landed if area in row.view.areas) for area in change.areas},
+        agent=_sum_lines((view for view in merged if view.agent == author.agent), rules),
+        operator=_sum_lines((view for view in merged if view.operator == author.operator), rules),
+        areas={area: _sum_lines((view for view in merged if area in view.areas), rules) for area in change.areas},
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _MergedLines:
-    view: Decision
-    lines: int
-
-
-def _landed(store: Store, head: str, since_ns: int, rules: TrustRules) -> Iterator[_MergedLines]:
-    for seen in unreviewed_decisions(store, since_ns):
-        if seen.view.head != head:
-            lines = seen.view.changed_lines
-            # A landing whose size nobody told may have been as large as any.
-            yield _MergedLines(seen.view, rules.approve_lines_max if lines is None else lines)
-
-
-def _sum(rows: Iterator[_MergedLines]) -> int:
-    """The lines of some landings; a change that several agents wrote is one."""
+def _sum_lines(merged: Iterable[Decision], rules: TrustRules) -> int:
+    """The lines of some merged changes; a change that several agents wrote is one."""
     heads: dict[str, int] = {}
-    for row in rows:
-        name = row.view.head or row.view.commit or row.view.id
-        heads[name] = max(heads.get(name, 0), row.lines)
+    for view in merged:
+        name = view.head or view.commit or view.id
+        # A change of unknown size may have been as large as any.
+        lines = rules.approve_lines_max if view.changed_lines is None else view.changed_lines
+        heads[name] = max(heads.get(name, 0), lines)
     return sum(heads.values())
 
 
@@ -227,9 +213,9 @@ def _about(store: Store, head: str) -> list[ObservedView[Decision]]:
     return list(about.values())
 
 
-def proposed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
+def proposed_lines(files: Sequence[FileDiff]) -> int:
     """What the change adds and removes; a file that only gets another name counts as a line."""
-    return count_changed_lines(files, rules) + sum(1 for file in files if not file.hunks)
+    return count_changed_lines(files) + sum(1 for file in files if not file.hunks)
 
 
 def touched_by(files: Sequence[FileDiff]) -> Iterator[TouchedPath]:

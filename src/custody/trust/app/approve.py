@@ -169,7 +169,7 @@ class _MergeCheck:
             "commit": change.head,
             "head": change.head,
             "changed_lines": change.lines,
-            "complexity": complexity_of(change.lines, self._asked.rules).word,
+            "complexity": complexity_of(change.lines).word,
             "areas": list(change.areas),
             "model": author.model,
             "operator": author.operator,

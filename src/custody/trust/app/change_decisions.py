@@ -8,8 +8,9 @@ from custody.core.views import Decision
 from custody.store import ObservedView, Store
 from custody.trust.app.decisions import entries_from
 from custody.trust.corrections import overrides_in
+from custody.trust.engine import order_of
 from custody.trust.fold import is_unreviewed
-from custody.trust.model import DecisionEntry, DecisionType, Entry
+from custody.trust.model import DecisionEntry, DecisionType
 from custody.trust.queries.decisions import corrections_of_decision, decisions_on_commit
 
 
@@ -40,10 +41,10 @@ def agents_decided(store: Store, names: Sequence[CommitSha]) -> set[str]:
 def known_about(store: Store, agent: str, names: Sequence[CommitSha]) -> KnownDecisions:
     """What was decided about an agent under one of these commits, the oldest review first; overrides count."""
     seen = [decision for decision in _look_up_decisions(store, names) if decision.view.agent == agent]
-    decided = sorted((entry for entry in entries_from(seen) if isinstance(entry, DecisionEntry)), key=_order)
+    decided = sorted((entry for entry in entries_from(seen) if isinstance(entry, DecisionEntry)), key=order_of)
     first = [entry for entry in decided if entry.reverts is None]
     about = [f"commit:{name}" for name in names] + [entry.id for entry in first]
-    corrections = sorted(entries_from(_correcting(store, agent, about)), key=_order)
+    corrections = sorted(entries_from(_correcting(store, agent, about)), key=order_of)
     overrides = overrides_in(AgentName(agent), corrections)
     reviewed = next((entry for entry in first if not is_unreviewed(entry) or entry.id in overrides), None)
     override = None if reviewed is None else overrides.get(reviewed.id)
@@ -62,7 +63,3 @@ def _look_up_decisions(store: Store, names: Sequence[CommitSha]) -> list[Observe
 def _correcting(store: Store, agent: str, ids: Sequence[str]) -> list[ObservedView[Decision]]:
     """The records that override or take back one of these decisions."""
     return [seen for id_ in dict.fromkeys(ids) for seen in corrections_of_decision(store, agent, id_)]
-
-
-def _order(entry: Entry) -> tuple[int, object]:
-    return entry.at_ns, entry.record

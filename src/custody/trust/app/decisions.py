@@ -170,4 +170,5 @@ def _entry(record: Record, view: Decision) -> Entry:
         model=view.model,
         operator=view.operator,
         areas=view.areas,
+        opened_ns=view.opened_ns,
     )

@@ -4,14 +4,13 @@ One that a later commit takes back is bad from then on, one that is quickly mend
 Whose a commit is, it says itself. Nothing of this is evidence; it is good enough to try a policy on.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from custody.core.ids import PENDING, RecordRef, Seq
 from custody.git import Commit, Comparison, Person, Walk
 from custody.trust.app.approval_case import proposed_lines, touched_by
 from custody.trust.app.record import areas_of
-from custody.trust.approval import TouchedPath
 from custody.trust.model import ChangeStakes, DecisionEntry, DecisionType
 from custody.trust.past_decisions import PastDecision
 from custody.trust.repair_words import CommitText, Labels, labels_of
@@ -21,6 +20,8 @@ from custody.trust.signatures import signed_by
 from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000
+HISTORY_DAYS = 365.0
+"""How long before its first day a simulation begins to learn: long enough for agents to have a record by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +29,9 @@ class CommitDecisions:
     """What commits say about each other, as decisions; ``undated`` ones do not say when they were made."""
 
     pasts: tuple[PastDecision, ...]
-    commits: int = 0
     reverted: int = 0
     mended: int = 0
     undated: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _CommitDiff:
-    """A commit with what it changes."""
-
-    said: CommitText
-    agent: str
-    operator: str | None
-    opened_ns: int
-    lines: int
-    areas: tuple[str, ...]
-    touched: tuple[TouchedPath, ...]
 
 
 def history(workspace: Workspace, rules: TrustRules, since_ns: int, until_ns: int) -> CommitDecisions:
@@ -52,26 +39,28 @@ def history(workspace: Workspace, rules: TrustRules, since_ns: int, until_ns: in
     head = workspace.repository.head().commit
     if head is None:
         return CommitDecisions(())
-    first_ns = since_ns - round(rules.simulate_history_days * NS_PER_DAY)
+    first_ns = since_ns - round(HISTORY_DAYS * NS_PER_DAY)
     walk = Walk(since_seconds=max(0, first_ns // NS))
     with workspace.repository.log([head], walk=walk) as commits:
         plain = [commit for commit in commits if len(commit.parents) <= 1]
     dated = [commit for commit in plain if _moments(commit) is not None]
     workspace.progress.start("reading commits", len(dated))
-    changes = [change for change in _changes(workspace, dated, rules) if change.said.at_ns <= until_ns]
-    labels = labels_of((change.said for change in changes), rules)
+    changes = [(text, past) for text, past in _changes(workspace, dated, rules) if text.at_ns <= until_ns]
+    labels = labels_of((text for text, _ in changes), rules)
     return CommitDecisions(
-        pasts=tuple(_pasts(changes, labels, rules)),
-        commits=len(changes),
+        pasts=tuple(_label_decisions((past for _, past in changes), labels)),
         reverted=len(labels.reverted),
         mended=len(labels.mended),
         undated=len(plain) - len(dated),
     )
 
 
-def _changes(workspace: Workspace, commits: Sequence[Commit], rules: TrustRules) -> Iterator[_CommitDiff]:
+def _changes(
+    workspace: Workspace, commits: Sequence[Commit], rules: TrustRules
+) -> Iterator[tuple[CommitText, PastDecision]]:
+    """Each commit as text for labels, and as an accepted change."""
     with workspace.repository.diffs([Comparison(commit.id) for commit in commits], renames=True) as diffs:
-        for commit, diff in zip(commits, diffs, strict=True):
+        for place, (commit, diff) in enumerate(zip(commits, diffs, strict=True)):
             workspace.progress.step(1)
             moments = _moments(commit)
             assert moments is not None, "commits without a moment were left out"
@@ -79,38 +68,34 @@ def _changes(workspace: Workspace, commits: Sequence[Commit], rules: TrustRules)
             agent, operator = signed_by(_text(commit.author.name), _text(commit.author.email), message)
             touched = tuple(touched_by(diff.files))
             files = frozenset(touched_path.path for touched_path in touched)
-            yield _CommitDiff(
-                said=CommitText(commit.id, _text(commit.subject), message, moments[1], files),
-                agent=agent,
+            lines = proposed_lines(diff.files)
+            accepted = DecisionEntry(
+                id=commit.id,
+                at_ns=moments[1],
+                record=RecordRef(PENDING, Seq(place)),
+                decision=DecisionType.ACCEPTED,
+                stakes=ChangeStakes(complexity_of(lines), lines),
+                commit=commit.id,
                 # A person runs nobody else's agent: budgets are the person's own.
                 operator=operator or agent,
-                opened_ns=moments[0],
-                lines=proposed_lines(diff.files, rules),
                 areas=areas_of(diff.files, rules),
-                touched=touched,
+                opened_ns=moments[0],
             )
+            text = CommitText(commit.id, _text(commit.subject), message, moments[1], files)
+            yield text, PastDecision(agent, accepted, touched, "git")
 
 
-def _pasts(changes: Sequence[_CommitDiff], labels: Labels, rules: TrustRules) -> Iterator[PastDecision]:
-    for place, change in enumerate(changes):
-        sha = change.said.sha
-        mended = labels.mended.get(sha)
-        # That a change had to be mended is known when it is.
-        at_ns = change.said.at_ns if mended is None else mended.at_ns
-        landed = DecisionEntry(
-            id=sha,
-            at_ns=at_ns,
-            record=RecordRef(PENDING, Seq(place)),
-            decision=DecisionType.ACCEPTED if mended is None else DecisionType.MODIFIED,
-            stakes=ChangeStakes(complexity_of(change.lines, rules), change.lines),
-            commit=sha,
-            operator=change.operator,
-            areas=change.areas,
-        )
-        yield PastDecision(change.agent, landed, change.opened_ns, change.touched, "git")
-        back = labels.reverted.get(sha)
-        if back is not None:
-            yield PastDecision(change.agent, _taken_back(landed, back), back.at_ns, change.touched, "git")
+def _label_decisions(changes: Iterable[PastDecision], labels: Labels) -> Iterator[PastDecision]:
+    """The same changes as modified where a later commit mends them, and a rejection where one takes them back."""
+    for change in changes:
+        entry = change.entry
+        assert isinstance(entry, DecisionEntry), "a commit is no recovery"
+        if (mended := labels.mended.get(entry.id)) is not None:
+            # That a change had to be mended is known when it is.
+            entry = replace(entry, decision=DecisionType.MODIFIED, at_ns=mended.at_ns)
+        yield replace(change, entry=entry)
+        if (back := labels.reverted.get(entry.id)) is not None:
+            yield replace(change, entry=_taken_back(entry, back))
 
 
 def _taken_back(landed: DecisionEntry, by: CommitText) -> DecisionEntry:

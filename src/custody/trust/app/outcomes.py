@@ -1,7 +1,7 @@
 """Record what became of a change: one decision for each agent whose lines it has, however often it is told."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -128,8 +128,8 @@ class _ChangeOutcome:
         self, workspace: Workspace, rules: TrustRules, subject: OutcomeSubject, by: AuthorLines, told: OutcomeRequest
     ) -> None:
         self.actor = told.actor or user()
-        self.lines = at_least("lines", told.lines, count_changed_lines(subject.files, rules))
-        self._complexity = raise_complexity(told.complexity, complexity_of(self.lines, rules))
+        self.lines = at_least("lines", told.lines, count_changed_lines(subject.files))
+        self._complexity = raise_complexity(told.complexity, complexity_of(self.lines))
         self._workspace = workspace
         self._rules = rules
         self._subject = subject
@@ -157,13 +157,17 @@ class _ChangeOutcome:
             return _OutcomePlan("known", f"is {self._decision.value} already, in record {known.reviewed.record}")
         if known.reviewed is not None:
             self._check_correction(agent)
-            return _OutcomePlan("corrected", None, self._workspace.token(), self._overriding(agent, known.reviewed))
+            return self._plan("corrected", self._workspace.token(), self._overriding(agent, known.reviewed))
         if known.landing is not None and self._told.outcome == "merged":
             # That a rule let it land is no review: else every landing would count at once.
             return _OutcomePlan(
                 "waiting", f"landed without review, in record {known.landing.record}, and counts once it settles"
             )
-        return _OutcomePlan("recorded", None, f"commit:{self._subject.change}", self._decided(agent))
+        return self._plan("recorded", f"commit:{self._subject.change}", self._decided(agent))
+
+    def _plan(self, state: Literal["recorded", "corrected"], id: str, wanted: DecisionRequest) -> _OutcomePlan:
+        """Check a decision before anything is recorded."""
+        return _OutcomePlan(state, None, id, decision_fields(self._workspace, wanted))
 
     def _undoing(self, agent: str, known: KnownDecisions) -> _OutcomePlan:
         """A rejection with everything that was at stake, by what was decided, or else by what the diff shows."""
@@ -174,29 +178,28 @@ class _ChangeOutcome:
         self._check_correction(agent)
         landed = known.reviewed or known.landing
         target = f"commit:{self._subject.change}" if landed is None else landed.id
-        fields = {**self._decided(agent), "reverts": target}
+        wanted = replace(self._decided(agent), reverts=target)
         if landed is not None:
-            complexity = landed.stakes.complexity
-            fields["complexity"] = None if complexity is None else complexity.word
-            fields["changed_lines"] = landed.stakes.lines
-        return _OutcomePlan("recorded", None, f"revert:{target}", fields)
+            wanted = replace(wanted, complexity=landed.stakes.complexity, lines=landed.stakes.lines)
+        return self._plan("recorded", f"revert:{target}", wanted)
 
     def _check_correction(self, agent: str) -> None:
         check_correction(agent, self._told.actor or "", self._told.reason or "")
 
-    def _overriding(self, agent: str, wrong: DecisionEntry) -> dict[str, Json]:
-        return {
-            "decision": self._decision.value,
-            "overrides": wrong.id,
-            "actor": self.actor,
-            "reason": self._told.reason,
-            "outcome": self._told.outcome,
-            "sessions": list(self.by.sessions.get(agent, ())) or None,
-        }
+    def _overriding(self, agent: str, wrong: DecisionEntry) -> DecisionRequest:
+        return DecisionRequest(
+            agent=agent,
+            decision=self._decision,
+            actor=self.actor,
+            reason=self._told.reason,
+            outcome=self._told.outcome,
+            sessions=self.by.sessions.get(agent, ()),
+            overrides=wrong.id,
+        )
 
-    def _decided(self, agent: str) -> dict[str, Json]:
+    def _decided(self, agent: str) -> DecisionRequest:
         subject, told, author = self._subject, self._told, self.by.author(agent)
-        wanted = DecisionRequest(
+        return DecisionRequest(
             agent=agent,
             decision=self._decision,
             commit=subject.change,
@@ -213,7 +216,6 @@ class _ChangeOutcome:
             outcome=told.outcome,
             sessions=self.by.sessions.get(agent, ()),
         )
-        return decision_fields(self._workspace, wanted)
 
     def _done(self, store: Store, agent: str, plan: _OutcomePlan) -> AgentOutcome:
         recorded = (

@@ -17,7 +17,7 @@ from custody.trust.approval import area_of
 from custody.trust.corrections import against_recovery
 from custody.trust.model import ChangeComplexity, DecisionType, RecoveryEntry
 from custody.trust.rules import TrustRules
-from custody.trust.score import complexity_of
+from custody.trust.score import COMPLEXITY_LINES_MIN, complexity_of
 from custody.workspace.change import additions_of
 from custody.workspace.user import user
 from custody.workspace.workspace import Workspace
@@ -32,7 +32,10 @@ SESSIONS_MAX = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRequest:
-    """What somebody wants recorded about a change; without an ``id`` it is a decision of its own."""
+    """A decision to record; without an ``id`` it gets one.
+
+    ``overrides`` or ``reverts`` is the id of the earlier decision that this one corrects.
+    """
 
     agent: str
     decision: DecisionType
@@ -50,6 +53,8 @@ class DecisionRequest:
     head: str | None = None
     outcome: str | None = None
     sessions: tuple[str, ...] = ()
+    overrides: str | None = None
+    reverts: str | None = None
 
 
 def record_commit(workspace: Workspace, wanted: DecisionRequest) -> DecisionReceipt:
@@ -62,13 +67,13 @@ def record_commit(workspace: Workspace, wanted: DecisionRequest) -> DecisionRece
     assert wanted.commit is not None, "the caller names a commit"
     commit = workspace.repository.resolve(wanted.commit)
     files = changed_files(workspace.repository, commit)
-    lines = at_least("lines", wanted.lines, count_changed_lines(files, rules))
+    lines = at_least("lines", wanted.lines, count_changed_lines(files))
     by = _written(workspace, files, commit)
     author = (by.with_claims if wanted.decision is DecisionType.REJECTED else by).author(wanted.agent)
     whole = replace(
         wanted,
         commit=commit,
-        complexity=raise_complexity(wanted.complexity, complexity_of(lines, rules)),
+        complexity=raise_complexity(wanted.complexity, complexity_of(lines)),
         lines=lines,
         actor=wanted.actor or user(),
         id=f"commit:{commit}",
@@ -108,6 +113,8 @@ def decision_fields(workspace: Workspace, wanted: DecisionRequest) -> dict[str, 
         "head": wanted.head,
         "outcome": wanted.outcome,
         "sessions": list(wanted.sessions[:SESSIONS_MAX]) or None,
+        "overrides": wanted.overrides,
+        "reverts": wanted.reverts,
         **_commit_fields(wanted.commit),
     }
 
@@ -122,8 +129,8 @@ def override(
         wrong = log.find(target)
         if log.stands(wrong) is decision:
             raise InputError(f"'{wrong.id}' is {decision.value} already", hint="there is nothing to override")
-        fields: dict[str, Json] = {"decision": decision.value, "overrides": wrong.id, "actor": actor, "reason": reason}
-        return log.keep(workspace.token(), fields)
+        wanted = DecisionRequest(agent=agent, decision=decision, overrides=wrong.id, actor=actor, reason=reason)
+        return log.keep(workspace.token(), decision_fields(workspace, wanted))
 
 
 def revert(workspace: Workspace, agent: str, target: str, *, actor: str, reason: str) -> DecisionReceipt:
@@ -134,17 +141,17 @@ def revert(workspace: Workspace, agent: str, target: str, *, actor: str, reason:
         landed = log.find(target)
         if log.stands(landed) is DecisionType.REJECTED:
             raise InputError(f"'{landed.id}' was rejected: it never landed", hint="there is nothing to take back")
-        complexity = landed.stakes.complexity
-        fields: dict[str, Json] = {
-            "decision": DecisionType.REJECTED.value,
-            "reverts": landed.id,
-            "complexity": None if complexity is None else complexity.word,
-            "changed_lines": landed.stakes.lines,
-            "actor": actor,
-            "reason": reason,
-            **_commit_fields(landed.commit),
-        }
-        return log.keep(f"revert:{landed.id}", fields)
+        wanted = DecisionRequest(
+            agent=agent,
+            decision=DecisionType.REJECTED,
+            commit=landed.commit,
+            complexity=landed.stakes.complexity,
+            lines=landed.stakes.lines,
+            actor=actor,
+            reason=reason,
+            reverts=landed.id,
+        )
+        return log.keep(f"revert:{landed.id}", decision_fields(workspace, wanted))
 
 
 def recover(
@@ -174,11 +181,11 @@ def changed_files(repository: Repository, commit: CommitSha) -> tuple[FileDiff, 
         return tuple(file for diff in answers for file in diff.files)
 
 
-def count_changed_lines(files: Sequence[FileDiff], rules: TrustRules) -> int:
+def count_changed_lines(files: Sequence[FileDiff]) -> int:
     """How many lines a diff adds and removes; what is too large to count is the largest."""
     counted = sum(hunk.old_count + hunk.new_count for file in files for hunk in file.hunks)
     uncounted = any(file.shown is HunkDetail.TOO_LARGE for file in files)
-    return max(counted, rules.complexity_lines_min[-1]) if uncounted else counted
+    return max(counted, COMPLEXITY_LINES_MIN[-1]) if uncounted else counted
 
 
 def areas_of(files: Sequence[FileDiff], rules: TrustRules) -> tuple[str, ...]:

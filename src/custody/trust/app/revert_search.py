@@ -8,7 +8,7 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.git import Ancestry, NoObject, Repository
 from custody.trust.app.revert_history import PastCommit, RevertHistory, history_of
-from custody.trust.app.silent_reverts import silent_reverts
+from custody.trust.app.silent_reverts import WINDOW_COMMITS, silent_reverts
 from custody.trust.app.undone_states import RevertPair, undone_by
 from custody.trust.revert_words import ID_DIGITS_MIN, Claim, number_of
 from custody.trust.rules import TrustRules
@@ -240,7 +240,7 @@ def _silent(
     shown = {revert.by for revert in told if revert.state in (RevertState.WHOLE, RevertState.PARTIAL)}
     asked = history.asked - shown
     first = max((history.commits[sha].place for sha in asked), default=-1)
-    near = [past for past in history.commits.values() if past.place <= first + rules.revert_window_commits]
+    near = [past for past in history.commits.values() if past.place <= first + WINDOW_COMMITS]
     plain = [past.id for past in reversed(near) if len(past.parents) == 1 and past.id not in history.cuts]
     pairs = list(silent_reverts(workspace.repository, plain, asked, rules, workspace.progress))
     wanted = {Ancestry(target, by) for by, target in pairs}

@@ -52,7 +52,6 @@ def trust_why(workspace: Workspace, agent: str, *, at: str | None = None) -> Tru
     account = known_account(workspace, agent, asked)
     with workspace.reading() as store, read_settled_decisions(store):
         estimator = make_chance_estimator(store, asked)
-    since_ns = account.standing.since_ns
     return TrustWhyReport(
         at=text_from(asked.now_ns),
         profile=asked.rules.profile,
@@ -60,7 +59,7 @@ def trust_why(workspace: Workspace, agent: str, *, at: str | None = None) -> Tru
         standing=trust_line(agent, account.standing, asked),
         start=asked.rules.start_score,
         steps=[report_step(step) for step in account.steps],
-        idle_days=0.0 if since_ns is None else max(0.0, (asked.now_ns - since_ns) / NS_PER_DAY),
+        idle_days=account.standing.idle_ns(asked.now_ns) / NS_PER_DAY,
         chance=estimator.estimate(agent, asked.now_ns).to_report(),
     )
 

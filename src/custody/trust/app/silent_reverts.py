@@ -13,6 +13,9 @@ from custody.workspace.workspace import Progress
 LIMITS = PatchLimits(file_bytes_max=1 << 20, commit_bytes_max=4 << 20)
 """What is larger is compared by the names of its contents."""
 
+WINDOW_COMMITS = 1000
+"""How many commits back an undone one is searched: time and memory grow with it, and reverts come sooner."""
+
 CommitShape = tuple[tuple[bytes, str], ...]
 """Which files a commit changed, and whether each was added, changed or deleted."""
 _BACKWARDS = {"A": "D", "D": "A"}
@@ -38,21 +41,19 @@ def silent_reverts(
 
     The nearest earlier one counts. Only commits that change the same files are read line by line.
     """
-    diffs = _diffs(repository, list(_alike(repository, commits, rules, progress)), progress)
+    diffs = _diffs(repository, list(_alike(repository, commits, progress)), progress)
     last: dict[bytes, int] = {}
     for place, commit in enumerate(commits):
         diff = diffs.get(commit)
         if diff is None or diff.lines < rules.revert_lines_min:
             continue
         earlier = last.get(diff.backwards)
-        if commit in asked and earlier is not None and place - earlier <= rules.revert_window_commits:
+        if commit in asked and earlier is not None and place - earlier <= WINDOW_COMMITS:
             yield commit, commits[earlier]
         last[diff.forwards] = place
 
 
-def _alike(
-    repository: Repository, commits: Sequence[CommitSha], rules: TrustRules, progress: Progress
-) -> Iterable[CommitSha]:
+def _alike(repository: Repository, commits: Sequence[CommitSha], progress: Progress) -> Iterable[CommitSha]:
     """The commits that have an earlier or a later one near them with the same files, turned around."""
     last: dict[CommitShape, int] = {}
     found: dict[CommitSha, None] = {}
@@ -63,7 +64,7 @@ def _alike(
             shape = _shape(answer.files)
             turned = tuple((path, _BACKWARDS.get(kind, kind)) for path, kind in shape)
             earlier = last.get(turned)
-            if shape and earlier is not None and place - earlier <= rules.revert_window_commits:
+            if shape and earlier is not None and place - earlier <= WINDOW_COMMITS:
                 found[commits[earlier]] = found[answer.commit] = None
             last[shape] = place
     return found

@@ -144,7 +144,7 @@ def _add_touched_paths(
             past = by_commit[diff.commit]
             entry = past.entry
             assert isinstance(entry, DecisionEntry), "only decisions are about commits"
-            lines = max(entry.stakes.lines or 0, proposed_lines(diff.files, rules))
+            lines = max(entry.stakes.lines or 0, proposed_lines(diff.files))
             areas = entry.areas or areas_of(diff.files, rules)
             stakes = ChangeStakes(entry.stakes.complexity, lines, entry.stakes.review_ms)
             touched = tuple(touched_by(diff.files))

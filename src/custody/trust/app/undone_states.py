@@ -34,16 +34,6 @@ class RevertPair:
     by_parent: CommitSha
 
 
-@dataclass(frozen=True, slots=True)
-class _FourStates:
-    """The names of one file's four states; None where there is no file."""
-
-    old: str | None
-    new: str | None
-    then: str | None
-    now: str | None
-
-
 def undone_by(repository: Repository, pairs: Sequence[RevertPair], progress: Progress) -> Iterator[UndoMeasure]:
     """What each pair's later commit took back of the earlier one, in their order."""
     progress.start("comparing commits", len(pairs))
@@ -72,21 +62,22 @@ def _names(looked: Iterable[tuple[RevertPair, Sequence[FileChange]]]) -> Iterato
             yield FileAt(pair.by, change.path)
 
 
-def _files(changes: Sequence[FileChange], infos: Iterator[ObjectInfo | NoObject]) -> Iterator[_FourStates]:
+def _files(changes: Sequence[FileChange], infos: Iterator[ObjectInfo | NoObject]) -> Iterator[States[str | None]]:
+    """The names of each file's four states; None where there is no file."""
     for change in changes:
         then, now = (None if isinstance(info, NoObject) else info.id for info in (next(infos), next(infos)))
         old, new = (None if side is None else side.blob for side in (change.old, change.new))
-        yield _FourStates(old, new, then, now)
+        yield States(old, new, then, now)
 
 
-def _undone(objects: ObjectReader[Object], file: _FourStates) -> UndoMeasure:
-    texts = {name: _lines(objects, name) for name in {file.old, file.new, file.then, file.now}}
-    old, new, then, now = (texts[name] for name in (file.old, file.new, file.then, file.now))
+def _undone(objects: ObjectReader[Object], file: States[str | None]) -> UndoMeasure:
+    texts = {name: _lines(objects, name) for name in set(file)}
+    old, new, then, now = (texts[name] for name in file)
     if old is None or new is None or then is None or now is None:
-        return undone_whole((file.old, file.new, file.then, file.now))
+        return undone_whole(file)
     # Lines that only changed places, or the space before them, are the same lines: then the whole file is compared.
     by_lines = undone_lines(States(old, new, then, now))
-    return by_lines if by_lines.changed else undone_whole((file.old, file.new, file.then, file.now))
+    return by_lines if by_lines.changed else undone_whole(file)
 
 
 def _lines(objects: ObjectReader[Object], name: str | None) -> LineCounts | None:

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 import click
 
-from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, open_workspace
+from custody.terminal.frame import answer, json_option
 from custody.trust.app.approve import ApprovalRequest, trust_approve
+from custody.trust.cli.record import repository_workspace
+from custody.trust.cli.vocabulary import SHORT_DIGITS
 from custody.trust.wire.report import AgentApproval, TrustApproveReport
-
-SHA_DIGITS = 12
 
 
 @click.command("approve")
@@ -35,11 +34,8 @@ def approve(
       custody trust approve main..HEAD --agent claude-code --dry-run
       custody trust approve origin/main --json | jq '.reasons[].code'
     """
-    if ctx.meta.get("custody.trust.cli.trust") is not None:
-        raise InputError("a change is one of a repository, not of a folder", hint="leave --storage out")
-    report = trust_approve(
-        open_workspace(ctx), ApprovalRequest(change=change, agent=agent, approver=approver, dry_run=dry_run)
-    )
+    request = ApprovalRequest(change=change, agent=agent, approver=approver, dry_run=dry_run)
+    report = trust_approve(repository_workspace(ctx), request)
     return answer(report, "\n".join(_render_approval(report)), as_json=as_json)
 
 
@@ -49,7 +45,7 @@ def _render_approval(report: TrustApproveReport) -> Iterator[str]:
         yield f"  {reason.code}: {reason.sentence}"
     yield from (render_agent_approval(agent) for agent in report.agents)
     areas = f" in {', '.join(report.areas)}" if report.areas else ""
-    yield f"{report.fork[:SHA_DIGITS]}..{report.head[:SHA_DIGITS]}: {report.lines} line(s){areas}"
+    yield f"{report.fork[:SHORT_DIGITS]}..{report.head[:SHORT_DIGITS]}: {report.lines} line(s){areas}"
     if report.approved:
         yield f"recorded as {', '.join(report.recorded)}" if report.recorded else "nothing new was recorded"
 

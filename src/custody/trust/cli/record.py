@@ -8,10 +8,10 @@ import click
 
 from custody.core.errors import InputError
 from custody.terminal.frame import answer, json_option, open_workspace
+from custody.trust import ChangeComplexity, DecisionType
 from custody.trust.app.folder import folder_workspace
 from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
 from custody.trust.app.record import DecisionRequest, override, record_commit, revert
-from custody.trust.app.vocabulary import complexity_named, parse_decision_word
 from custody.trust.cli.vocabulary import SHORT_DIGITS, standing_line, step_line
 from custody.trust.wire.report import AgentOutcome, TrustOutcomeReport, TrustRecordReport
 from custody.workspace.workspace import Workspace
@@ -80,7 +80,7 @@ def record(  # noqa: PLR0913 - one argument for each option
       custody trust record --outcome reverted 1a2b3c4 --actor ana --reason "slow in production"
     """
     review_ms = None if review_seconds is None else round(review_seconds * SECONDS_MS)
-    weight = None if complexity is None else complexity_named(complexity)
+    weight = None if complexity is None else ChangeComplexity[complexity.upper()]
     if outcome is not None:
         _check_alone(overrides, reverts)
         agent, change = _agent_and_change(words)
@@ -106,7 +106,7 @@ def record(  # noqa: PLR0913 - one argument for each option
     workspace = open_trust_workspace(ctx)
     if overrides is not None:
         by, said = _require_correction(actor, reason)
-        done = override(workspace, agent, overrides, parse_decision_word(decision), actor=by, reason=said)
+        done = override(workspace, agent, overrides, DecisionType(decision), actor=by, reason=said)
     elif reverts is not None:
         if decision != "rejected":
             raise InputError(f"what was taken back is 'rejected', not '{decision}'", hint="say rejected --reverts ID")
@@ -115,7 +115,7 @@ def record(  # noqa: PLR0913 - one argument for each option
     else:
         wanted = DecisionRequest(
             agent=agent,
-            decision=parse_decision_word(decision),
+            decision=DecisionType(decision),
             commit=commit,
             complexity=weight,
             lines=lines,

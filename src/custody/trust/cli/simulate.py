@@ -7,14 +7,14 @@ from typing import Literal
 import click
 
 from custody.core.errors import InputError
-from custody.terminal.frame import answer, json_option, open_workspace
-from custody.trust.app.folder import folder_workspace
+from custody.terminal.frame import answer, json_option
 from custody.trust.app.simulate import trust_simulate
+from custody.trust.cli.record import STORED, open_trust_workspace
+from custody.trust.cli.vocabulary import SHORT_DIGITS
 from custody.trust.wire.chance import MergeShare, SimulatedExample, SimulatedPolicy, TrustSimulateReport
 
 AGENTS_MAX = 10
 EXAMPLES_MAX = 10
-SHORT_DIGITS = 12
 DAY_SIGNS = len("2026-01-31")
 
 
@@ -51,13 +51,10 @@ def command(
       custody trust simulate --since 90d
       custody trust simulate --policy stricter.toml --since 30d --json | jq '.policies[].landing'
     """
-    storage: Path | None = ctx.meta.get("custody.trust.cli.trust")
-    if storage is not None and source == "git":
+    if ctx.meta[STORED] is not None and source == "git":
         raise InputError("a folder has no git history", hint="leave --storage out, or say --source records")
-    folder = Path(ctx.obj[0])
-    workspace = open_workspace(ctx) if storage is None else folder_workspace(folder / storage)
-    path = None if policy is None else str(folder / policy)
-    report = trust_simulate(workspace, policy=path, since=since, source=source)
+    path = None if policy is None else str(Path(ctx.obj[0]) / policy)
+    report = trust_simulate(open_trust_workspace(ctx), policy=path, since=since, source=source)
     return answer(report, "\n".join(_render_simulation(report)), as_json=as_json)
 
 

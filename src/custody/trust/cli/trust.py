@@ -10,9 +10,8 @@ from custody.trust.app.record import recover
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
 from custody.trust.cli.approve import approve
-from custody.trust.cli.bench import command as bench
 from custody.trust.cli.chance import render_chance
-from custody.trust.cli.record import open_trust_workspace, record, render_record
+from custody.trust.cli.record import STORED, open_trust_workspace, record, render_record
 from custody.trust.cli.reverts import reverts
 from custody.trust.cli.simulate import command as simulate
 from custody.trust.cli.vocabulary import moment_line, standing_line, step_line
@@ -34,10 +33,9 @@ def trust_command(ctx: click.Context, storage: Path | None) -> None:
     back to 0.5. The score gives a tier, and the tier says how many lines may land without review. All of it is a replay
     of records that cannot be changed unnoticed; docs/trust.md has the formulas.
     """
-    ctx.meta[__name__] = storage
+    ctx.meta[STORED] = storage
 
 
-trust_command.add_command(bench)
 trust_command.add_command(simulate)
 trust_command.add_command(record)
 trust_command.add_command(reverts)

@@ -1,6 +1,7 @@
 """Rules have one canonical form: equal rules have equal digests, others do not."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pytest
@@ -13,18 +14,24 @@ from custody.trust.rules import TrustRules
 RULES = TrustRules()
 
 
+@dataclass(frozen=True)
+class WeightRules:
+    weights: Mapping[str, float]
+
+
 def test_a_whole_number_is_written_alike_whether_it_is_counted_or_measured() -> None:
     measured, counted = replace(RULES, decay_half_life_days=30.0), replace(RULES, decay_half_life_days=30)
     assert rules_digest({"trust": measured}) == rules_digest({"trust": counted})
-    assert encode_rules({"trust": replace(RULES, neutral_score=-0.0)}) == encode_rules(
-        {"trust": replace(RULES, neutral_score=0.0)}
+    assert encode_rules({"trust": replace(RULES, start_score=-0.0)}) == encode_rules(
+        {"trust": replace(RULES, start_score=0.0)}
     )
 
 
 def test_the_order_of_keys_does_not_count() -> None:
-    backwards = {key: RULES.complexity_weights[key] for key in reversed(list(RULES.complexity_weights))}
-    assert list(backwards) != list(RULES.complexity_weights)
-    assert rules_digest({"trust": replace(RULES, complexity_weights=backwards)}) == rules_digest({"trust": RULES})
+    weights = {"b": 2.0, "a": 1.0}
+    backwards = dict(sorted(weights.items()))
+    assert list(backwards) != list(weights)
+    assert rules_digest({"small": WeightRules(backwards)}) == rules_digest({"small": WeightRules(weights)})
     attribute = AttributeRules()
     assert rules_digest({"trust": RULES, "attribute": attribute}) == rules_digest(
         {"attribute": attribute, "trust": RULES}

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from custody.core.wire.time import text_from
-from custody.trust.app.chance import ChanceAccount, chance_of, list_counted_decisions, memory_of
+from custody.trust.app.chance import ChanceAccount, list_counted_decisions, memory_of, said_by
 from custody.trust.app.decisions import read_settled_decisions
 from custody.trust.app.record import DecisionRequest, record, revert
 from custody.trust.app.show import trust_why
+from custody.trust.levels import LevelCase
 from custody.trust.model import ChangeComplexity, DecisionType
+from custody.trust.past_decisions import HERE
 from custody.trust.rules import TrustRules
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
@@ -41,9 +43,9 @@ class World:
         )
 
     def said(self, agent: str = "robot", *, day: float = 100, **more: Any) -> ChanceAccount:
-        asked = {"operator": None, "areas": (), "lines": None, **more}
+        at_ns = self.at(day)
         with self.workspace.reading() as store, read_settled_decisions(store):
-            return chance_of(self.workspace, store, agent, now_ns=self.at(day), **asked)
+            return said_by(memory_of(store, RULES, at_ns), LevelCase(agent, HERE, opened_ns=at_ns, **more))
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def world(tmp_path: Path) -> World:
 
 def test_nothing_recorded_is_an_even_chance_of_which_nothing_can_be_shown(world: World) -> None:
     said = world.said()
-    assert (said.probability, said.samples, said.passes, said.knows) == (0.5, 0.0, False, False)
+    assert (said.chance.probability, said.chance.samples, said.control.threshold) == (0.5, 0.0, None)
     assert said.against == (
         "it cannot be shown from 0 decision(s) that few enough changes are bad (target 1.0%, realised nothing of 0)"
     )
@@ -63,10 +65,10 @@ def test_decisions_about_others_count_and_those_about_the_agent_more(world: Worl
     for n in range(20):
         world.tell(n, n, "rejected", agent="other")
     alone = world.said("robot", day=21)
-    assert alone.probability < 0.5
+    assert alone.chance.probability < 0.5
     for n in range(20, 40):
         world.tell(n, n - 20, "accepted")
-    assert world.said("robot", day=21).probability > 0.6 > 0.4 > world.said("other", day=21).probability
+    assert world.said("robot", day=21).chance.probability > 0.6 > 0.4 > world.said("other", day=21).chance.probability
 
 
 def test_the_order_of_arrival_does_not_matter(world: World, tmp_path: Path) -> None:
@@ -85,7 +87,7 @@ def test_a_chance_of_a_past_moment_knows_nothing_of_what_came_later(world: World
     for n in range(10, 20):
         world.tell(n, n, "rejected")
     assert world.said(day=9.5) == before
-    assert world.said(day=20).probability < before.probability
+    assert world.said(day=20).chance.probability < before.chance.probability
 
 
 def test_what_is_open_at_the_moment_is_predicted_and_not_learnt(world: World) -> None:
@@ -99,9 +101,9 @@ def test_what_is_open_at_the_moment_is_predicted_and_not_learnt(world: World) ->
 def test_operator_areas_and_size_are_part_of_the_account(world: World) -> None:
     for n in range(6):
         world.tell(n, n, "rejected" if n % 2 else "accepted", operator="ana", areas=["src"])
-    names = [part.name for part in world.said(operator="ana", areas=["src"], lines=20).account]
+    names = [part.name for part in world.said(operator="ana", areas=("src",), lines=20).chance.account]
     assert {"area src", "operator ana", "the size"} <= set(names)
-    assert world.said(areas=["src"]).probability != world.said(areas=["docs"]).probability
+    assert world.said(areas=("src",)).chance.probability != world.said(areas=("docs",)).chance.probability
 
 
 def test_a_revert_is_learnt_and_spoils_the_realised_rate(world: World) -> None:
@@ -129,7 +131,7 @@ def test_why_tells_the_chance_with_an_account_that_sums_to_it(world: World) -> N
     world.day = 9
     told = trust_why(world.workspace, "robot").chance
     assert sum(part.points for part in told.account) == pytest.approx(told.logit, abs=1e-12)
-    assert told.probability == world.said(day=9).probability
+    assert told.probability == world.said(day=9).chance.probability
     earlier = trust_why(world.workspace, "robot", at=text_from(world.at(2.5))).chance
     assert (earlier.seen, told.seen) == (3, 8)
     assert earlier.probability > told.probability
@@ -139,6 +141,5 @@ def test_a_long_good_record_is_let_through_and_a_new_agent_is_not(world: World) 
     for n in range(900):
         world.tell(n, n / 50)
     old, new = world.said(day=19), world.said("new", day=19)
-    assert old.passes and old.against is None and old.knows
-    assert not new.passes
+    assert old.control.threshold is not None and old.against is None
     assert new.against is not None and new.against.startswith("its chance of acceptance is at least 0.")

@@ -11,7 +11,7 @@ from custody.trust.chance import AcceptanceChance, Chances, is_good
 from custody.trust.levels import LevelCase
 from custody.trust.model import ChangeStakes, DecisionType, TrustTier
 from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY, complexity_of, decay_score, move_score, step_of, weight_of
+from custody.trust.score import DECISION_VALUES, NS_PER_DAY, complexity_of, decay_score, move_score, step_of, weight_of
 from custody.trust.tiers import lines_max, tier_of
 
 RivalKey = tuple[str, str]
@@ -89,7 +89,7 @@ class DocumentScore:
     def learn(self, place: int, case: LevelCase, decision: DecisionType, decided_ns: int) -> None:
         """Move the score by a step."""
         before = self._score(case, decided_ns)
-        value = self._rules.decision_values[decision.value]
+        value = DECISION_VALUES[decision]
         since_ns = self._scores.get(_key(case), (0.0, decided_ns))[1]
         self._scores[_key(case)] = (
             move_score(before, value, self._step(case, rising=value > before)),
@@ -99,7 +99,7 @@ class DocumentScore:
     def _step(self, case: LevelCase, *, rising: bool) -> float:
         if not self._stakes:
             return self._rules.ema_alpha
-        complexity = None if case.lines is None else complexity_of(case.lines, self._rules)
+        complexity = None if case.lines is None else complexity_of(case.lines)
         weight = weight_of(ChangeStakes(complexity, case.lines), self._rules, rising=rising)
         return step_of(weight, self._rules, rising=rising)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.measures import auc, brier, calibration_error, log_loss, passed_best, passed_from
+from bench.trust_measures import auc, brier, calibration_error, log_loss, passed_best, passed_from
 
 told = st.lists(st.tuples(st.sampled_from((0.05, 0.3, 0.5, 0.77, 0.95)), st.booleans()), min_size=1, max_size=40)
 

@@ -1,4 +1,4 @@
-"""``custody trust bench`` and ``custody trust simulate`` as a user sees them: tables, JSON, clear words."""
+"""``custody trust simulate`` as a user sees it: tables, JSON, clear words."""
 
 import json
 from pathlib import Path
@@ -7,59 +7,15 @@ from typing import Any
 import pytest
 
 from tests.builders.cli import Ran, custody
-from tests.builders.decisions import a_stream, written
 from tests.builders.repo import NOON, a_repository
 
 DAY = 86_400
-
-
-def bench(folder: Path, *words: str) -> Ran:
-    return custody(folder, "trust", "bench", *words)
 
 
 def told(ran: Ran) -> dict[str, Any]:
     assert (ran.status, ran.err) == (0, "")
     answer: dict[str, Any] = json.loads(ran.out.splitlines()[-1])
     return answer
-
-
-def test_everybody_is_in_the_table_and_targets_are_held_against_what_came(tmp_path: Path) -> None:
-    ran = bench(tmp_path, str(written(tmp_path / "s.jsonl", a_stream())), "--target", "0.5")
-    assert ran.status == 0
-    assert ran.out.startswith("120 decision(s) about 2 agent(s) in 1 repositories, ")
-    for name in ("constant rate", "document's score, with stakes", "Beta per agent", "ours"):
-        assert f"\n  {name}" in ran.out
-    assert "by the document's own limits, document's score: passes" in ran.out
-    assert "risk control, target 50.0%: " in ran.out
-
-
-def test_json_is_one_line_with_every_figure(tmp_path: Path) -> None:
-    report = told(bench(tmp_path, str(written(tmp_path / "s.jsonl", a_stream())), "--json"))
-    assert (report["report"], report["decisions"], report["with_lines"]) == ("trust-bench", 120, 60)
-    assert [one["count"] for one in report["scored"]] == [108] * 5
-    ours, constant = report["scored"][-1], report["scored"][0]
-    assert ours["log_loss"] < constant["log_loss"]
-    assert [one["target"] for one in report["risk"]] == [0.01, 0.05, 0.1]
-
-
-def test_a_file_that_tells_of_no_decision_is_refused(tmp_path: Path) -> None:
-    ran = bench(tmp_path, str(written(tmp_path / "s.jsonl", [], "{}")))
-    assert (ran.status, ran.out) == (2, "")
-    assert "tells of no decision: line 1: Object missing required field" in ran.err
-    assert "hint: one JSON object a line" in ran.err
-
-
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    assert "there is no file" in bench(tmp_path, "nothing.jsonl").err
-    assert "is a folder" in bench(tmp_path, ".").err
-    assert bench(tmp_path, "nothing.jsonl").status == bench(tmp_path, ".").status == 2
-
-
-def test_the_rules_in_force_are_those_of_the_repository_around(tmp_path: Path) -> None:
-    path = written(tmp_path / "s.jsonl", a_stream())
-    a_repository(tmp_path / "repository")
-    (tmp_path / "repository" / "custody.toml").write_text("[trust]\nbench_unscored_share = 0.5\n")
-    assert told(bench(tmp_path / "repository", str(path), "--json"))["scored"][0]["count"] == 60
 
 
 @pytest.fixture

@@ -3,12 +3,10 @@
 Who predicts sees nothing that was decided later; of one moment, decisions come before openings.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from custody.trust.chance import is_good
-from custody.trust.levels import LevelCase
-from custody.trust.measures import (
+from bench.trust_measures import (
     ForecastOutcome,
     PassRate,
     auc,
@@ -18,12 +16,18 @@ from custody.trust.measures import (
     passed_best,
     passed_from,
 )
+from bench.trust_rivals import BetaPerAgent, ChanceModel, Constant, DocumentScore, Rival
+from custody.trust.chance import CHANCE_MAX, CHANCE_MIN, is_good
+from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType
 from custody.trust.past_decisions import happenings
 from custody.trust.risk import Risk, RiskControl
-from custody.trust.rivals import BetaPerAgent, ChanceModel, Constant, DocumentScore, Rival
 from custody.trust.rules import TrustRules
 
+UNSCORED_SHARE = 0.1
+"""The first part of a stream, by opening: everybody only learns from it."""
+PASSED_MIN = 0.9
+"""The acceptance probability from which a change counts as let through."""
 BEST_SHARE = 0.5
 """Everybody's likeliest half, so that bad shares can be compared at one coverage."""
 
@@ -61,12 +65,7 @@ class BenchResult:
     controls: tuple[RiskControl, ...]
 
 
-def bench(
-    stream: Sequence[DecidedChange],
-    rules: TrustRules,
-    targets: Iterable[float],
-    step: Callable[[int], None] = lambda _count: None,
-) -> BenchResult:
+def bench(stream: Sequence[DecidedChange], rules: TrustRules, targets: Iterable[float]) -> BenchResult:
     """Replay a stream and measure everybody; the first part, by opening, is learnt from and not scored."""
     play = _StreamReplay(stream, rules, targets)
     for _, opened, place in happenings([(change.case.opened_ns, change.decided_ns) for change in stream]):
@@ -74,9 +73,8 @@ def bench(
             play.open(place)
         else:
             play.decide(place)
-            step(1)
     by_opening = sorted(range(len(stream)), key=lambda place: (stream[place].case.opened_ns, place))
-    scored = by_opening[round(len(stream) * rules.bench_unscored_share) :]
+    scored = by_opening[round(len(stream) * UNSCORED_SHARE) :]
     later = by_opening[max(len(stream) // 2, len(by_opening) - len(scored)) :]
     end_ns = max((change.decided_ns for change in stream), default=0)
     controls = tuple(risk.control(end_ns) for risk in play.risks)
@@ -88,20 +86,19 @@ class _StreamReplay:
 
     def __init__(self, stream: Sequence[DecidedChange], rules: TrustRules, targets: Iterable[float]) -> None:
         self._stream = stream
-        self._rules = rules
         self._ours = ChanceModel(rules)
         self._documents = (DocumentScore(rules, stakes=False), DocumentScore(rules, stakes=True))
         self._rivals: tuple[Rival, ...] = (Constant(), *self._documents, BetaPerAgent(), self._ours)
         self._told: list[list[float]] = [[0.0] * len(stream) for _ in self._rivals]
         self._approved: list[list[bool | None]] = [[None] * len(stream) for _ in self._documents]
-        self.risks = [Risk(rules, target) for target in targets]
+        self.risks = [Risk(replace(rules, reverted_share_max=target)) for target in targets]
         self._let: dict[int, tuple[bool, ...]] = {}
 
     def open(self, place: int) -> None:
         """Everybody predicts."""
-        case, rules = self._stream[place].case, self._rules
+        case = self._stream[place].case
         for rival, told in zip(self._rivals, self._told, strict=True):
-            told[place] = min(max(rival.predict(place, case), rules.chance_min), rules.chance_max)
+            told[place] = min(max(rival.predict(place, case), CHANCE_MIN), CHANCE_MAX)
         for document, approved in zip(self._documents, self._approved, strict=True):
             approved[place] = document.approves(case)
         low = self._ours.find_estimate(place).low
@@ -129,10 +126,10 @@ class _StreamReplay:
             if places:
                 said = list(zip(map(told.__getitem__, places), goods, strict=True))
                 policy = _by_policy(policies.get(rival.name, ()), goods)
-                yield _measured(rival.name, said, policy, self._rules.bench_chance_min)
+                yield _measured(rival.name, said, policy)
 
 
-def _measured(name: str, told: Sequence[ForecastOutcome], policy: PassRate | None, least: float) -> PredictionQuality:
+def _measured(name: str, told: Sequence[ForecastOutcome], policy: PassRate | None) -> PredictionQuality:
     return PredictionQuality(
         name=name,
         count=len(told),
@@ -140,7 +137,7 @@ def _measured(name: str, told: Sequence[ForecastOutcome], policy: PassRate | Non
         brier=brier(told),
         auc=auc(told),
         calibration_error=calibration_error(told),
-        passed=passed_from(told, least),
+        passed=passed_from(told, PASSED_MIN),
         best=passed_best(told, BEST_SHARE),
         policy=policy,
     )

@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
+from bench.trust_measures import PassRate
+from bench.trust_stream import BenchResult, DecidedChange, PredictionQuality, bench
 from custody.trust.chance import Chances
 from custody.trust.levels import LevelCase
-from custody.trust.measures import PassRate
 from custody.trust.model import DecisionType
-from custody.trust.stream import BenchResult, DecidedChange, PredictionQuality, bench
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
 
 ACCEPTED, MODIFIED, REJECTED = DecisionType
