@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from custody.capture import (
-    DigestFolderReader,
     FileLine,
     LineProblem,
     SkippedLine,
@@ -54,7 +53,7 @@ def import_transcripts(
     Of ``files`` the caller knows that they are this agent's, whatever their names are.
     """
     trees = work_trees(workspace.repository)
-    if isinstance(reader, DigestFolderReader):
+    if reader.in_trees is not None:
         reader = reader.in_trees(trees)
     home = reader.home(os.environ)
     try:

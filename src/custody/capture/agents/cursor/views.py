@@ -15,7 +15,6 @@ from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import about_of
 from custody.core.wire.time import ns_from
 
-CURSOR = AgentName("cursor")
 LINE = "line-"
 """How calls are named that only a transcript tells of, by their place."""
 DONE = frozenset(("completed", "success"))
