@@ -8,6 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +25,7 @@ from custody.core.wire.time import ns_from
 WHOLE_BYTES_MAX = 64 << 20
 """Maximum size of a session that is one document."""
 
-Opening = Literal["session", "model"]
+OpenedScope = Literal["session", "model"]
 """What a line is the first of: its session, or the session under another model."""
 
 _ID = re.compile(r"[\x21-\x7e]{1,200}")
@@ -54,7 +55,7 @@ class TranscriptLine:
     commits: tuple[str, ...] = ()
     subagent: str | None = None
     parent_call: str | None = None
-    opens: Opening | None = None
+    opens: OpenedScope | None = None
     begun: int = 0
     """Calls that begin on this line."""
     unless_known: bool = False
@@ -150,6 +151,13 @@ def read_objects(
             yield from read(line, value)
 
 
+def peek_line(lines: Iterable[FileLine]) -> tuple[FileLine | None, Iterator[FileLine]]:
+    """The first line, and all of them with it."""
+    coming = iter(lines)
+    first = next(coming, None)
+    return first, coming if first is None else chain([first], coming)
+
+
 def document_lines(lines: Iterable[FileLine], noun: str) -> list[bytes] | LineProblem:
     """The lines of a ``noun`` that is one document, as many as memory allows."""
     kept, size = list[bytes](), 0
@@ -183,7 +191,7 @@ class OpenedSessions:
         """The model that spoke last in a session."""
         return self._models.get(session)
 
-    def opens(self, session: str, spoken: str | None, speaker: str | None = None) -> Opening | None:
+    def opens(self, session: str, spoken: str | None, speaker: str | None = None) -> OpenedScope | None:
         """Whether a line is the first of its session here, or the first under another model than before.
 
         ``speaker``: whose last model counts, where it is not the session's own.

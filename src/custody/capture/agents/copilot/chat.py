@@ -12,7 +12,6 @@ Only requests that have ended are read; the next import brings the others. What 
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from custody.capture.transcripts import (
     SkippedLine,
     document_in,
     document_lines,
+    peek_line,
 )
 from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.errors import InputError
@@ -61,12 +61,10 @@ class Chat:
 
     def all(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
         """What the chat holds."""
-        coming = iter(lines)
-        first = next(coming, None)
+        first, together = peek_line(lines)
         if first is None:
             return
         opening = _parsed(first.data)
-        together = chain([first], coming)
         if isinstance(opening, dict) and isinstance(opening.get("kind"), int):
             log = _ChatLog()
             for line in together:

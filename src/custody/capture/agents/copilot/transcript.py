@@ -1,11 +1,9 @@
 """The reader of Copilot's sessions: those of the CLI, and the chats and transcripts of VS Code.
 
-The shapes and the versions that they come from are told next door, in ``copilot_events``, ``copilot_chats`` and
-``copilot_places``.
+``event_stream``, ``chat`` and ``locations`` name the shapes and the versions that they come from.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 
 from custody.capture.agents.copilot.chat import Chat
@@ -13,7 +11,7 @@ from custody.capture.agents.copilot.event_stream import StreamState, starts_in
 from custody.capture.agents.copilot.locations import home_of, is_opening, sessions_below, sessions_of
 from custody.capture.agents.copilot.views import views_of
 from custody.capture.line_reader import FileLine
-from custody.capture.transcripts import LineResult, Starts, SubagentLaunch, TranscriptReader, read_objects
+from custody.capture.transcripts import LineResult, Starts, SubagentLaunch, TranscriptReader, peek_line, read_objects
 from custody.core.ids import AgentName
 from custody.core.wire.canonical import Json
 from custody.core.wire.excerpt import excerpt_long_texts
@@ -23,14 +21,14 @@ _EVENT = (b'"parentId"', b'"data"')
 
 def find_starts(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
     """From event streams; a request of a chat says it itself."""
-    first, together = _peeked(lines)
+    first, together = peek_line(lines)
     if first is not None and _is_stream(file, first):
         yield from starts_in(file, together)
 
 
 def read_session(file: Path, lines: Iterable[FileLine], starts: Starts) -> Iterator[LineResult]:
     """What each line, or each request, holds."""
-    first, together = _peeked(lines)
+    first, together = peek_line(lines)
     if first is None:
         return
     if not _is_stream(file, first):
@@ -60,12 +58,6 @@ READER = TranscriptReader(
     trimmed=trim_outputs,
     views=views_of,
 )
-
-
-def _peeked(lines: Iterable[FileLine]) -> tuple[FileLine | None, Iterator[FileLine]]:
-    coming = iter(lines)
-    first = next(coming, None)
-    return first, coming if first is None else chain([first], coming)
 
 
 def _is_stream(file: Path, first: FileLine) -> bool:

@@ -29,7 +29,7 @@ from custody.capture.database_rows import (
 )
 from custody.capture.file_probe import is_below, read_json_object, resolve_trees, root_session, small_file, user_folder
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, files_below
-from custody.capture.typed_field import Fields, fields, get_string, items, milliseconds
+from custody.capture.typed_field import Fields, fields, get_int, get_string, items, milliseconds
 from custody.core.wire.canonical import Json
 
 DATABASE = "state.vscdb"
@@ -188,7 +188,6 @@ def _read_conversation_info(key: str, said: Fields) -> ConversationInfo:
     tracked = [fields(item).get("repoPath") for item in items(said.get("trackedGitRepos"))]
     folders = (uri.get("fsPath"), uri.get("path"), uri.get("external"), place.get("fsPath"), *tracked)
     headers = [fields(item).get("bubbleId") for item in items(said.get("fullConversationHeadersOnly"))]
-    version = said.get("_v")
     return ConversationInfo(
         id=key.removeprefix(COMPOSER),
         folder=next((path for path in map(_path, folders) if path), None),
@@ -196,7 +195,7 @@ def _read_conversation_info(key: str, said: Fields) -> ConversationInfo:
         call=get_string(above.get("toolCallId")) or None,
         model=model_of(fields(said.get("modelConfig")).get("modelName")),
         created=milliseconds(said.get("createdAt")),
-        version=version if isinstance(version, int) and not isinstance(version, bool) else None,
+        version=get_int(said.get("_v")),
         bubbles=tuple(name for name in headers if isinstance(name, str)),
         inline=tuple(map(fields, items(said.get("conversation")))),
     )

@@ -1,6 +1,6 @@
 """Cursor's conversations: the reader of its database and of its transcripts.
 
-The shapes and the versions that they come from are told next door, in ``cursor_store`` and ``cursor_reading``.
+``locations`` and ``conversation_reader`` name the shapes and the versions that they come from.
 """
 
 from collections.abc import Iterable, Iterator

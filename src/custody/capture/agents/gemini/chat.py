@@ -12,7 +12,6 @@ read while it grows brings what is new the next time. What a model thought is no
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 
 from custody.capture.agents.gemini.locations import CHATS, root_above, root_of
@@ -24,14 +23,15 @@ from custody.capture.transcripts import (
     ChangedFile,
     LineProblem,
     LineResult,
+    OpenedScope,
     OpenedSessions,
-    Opening,
     SkippedLine,
     Starts,
     TranscriptLine,
     document_in,
     document_lines,
     is_id,
+    peek_line,
     read_objects,
     timestamp_in,
     valid_id,
@@ -72,11 +72,9 @@ class ChatState:
 
     def all(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
         """What the chat holds, whichever of its two shapes it has."""
-        coming = iter(lines)
-        first = next(coming, None)
+        first, together = peek_line(lines)
         if first is None:
             return
-        together = chain([first], coming)
         if self.file.suffix == LINES or _parsed(first.data) is not None:
             yield from read_objects(together, lambda line, value: self._record(line.number, value))
         else:
@@ -237,7 +235,7 @@ class ChatState:
     def _parent(self) -> str | None:
         return None if self.subagent is None else self.starts.get((self.session, self.subagent))
 
-    def _opens(self, value: Fields) -> Opening | None:
+    def _opens(self, value: Fields) -> OpenedScope | None:
         spoken = None if self.subagent is not None else model_named(value.get("model"))
         return self.opened.opens(self.session, spoken, speaker="")
 

@@ -1,6 +1,6 @@
 """Gemini CLI's chats: where they are, and the reader of them.
 
-The shapes and the versions that they come from are told next door, in ``gemini_chat`` and ``gemini_places``.
+``chat`` and ``locations`` name the shapes and the versions that they come from.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -23,8 +23,8 @@ from custody.capture.transcripts import (
     ChangedFile,
     LineProblem,
     LineResult,
+    OpenedScope,
     OpenedSessions,
-    Opening,
     SkippedLine,
     Starts,
     TranscriptLine,
@@ -222,7 +222,7 @@ class SessionReadState:
             get_string(self.message.get("modelID")) or get_string(chosen.get("modelID")) or get_string(chosen.get("id"))
         )
 
-    def _opens(self) -> Opening | None:
+    def _opens(self) -> OpenedScope | None:
         return self.opened.opens(self.root, None if self._subagent is not None else self._model())
 
     def _moment(self, said: object) -> None:

@@ -1,6 +1,6 @@
 """opencode's kept sessions: where they are, and the reader of them.
 
-The shapes and the versions that they come from are told next door, in ``opencode_store`` and ``opencode_reading``.
+``locations`` and ``session_reader`` name the shapes and the versions that they come from.
 """
 
 import re

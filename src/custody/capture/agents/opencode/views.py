@@ -11,7 +11,7 @@ from custody.capture.agents.opencode.tool_calls import add_effects, writes_of
 from custody.capture.agents.opencode.tool_fields import about, status_of
 from custody.capture.tool_use import use_views
 from custody.capture.transcript_event import call_view, prompt_view, record_views, use_of
-from custody.capture.typed_field import Fields, fields, get_string, model, text
+from custody.capture.typed_field import Fields, fields, get_int, get_string, model, text
 from custody.core.views import View
 from custody.core.wire.event import TranscriptEvent
 
@@ -40,10 +40,8 @@ def _call(event: TranscriptEvent, said: Fields) -> Iterator[View]:
 
 
 def _started(state: Fields, ended_ns: int) -> int:
-    start = fields(state.get("time")).get("start")
-    if not isinstance(start, int) or isinstance(start, bool) or not 0 < start * NS_PER_MS <= ended_ns:
-        return ended_ns
-    return start * NS_PER_MS
+    started_ns = (get_int(fields(state.get("time")).get("start")) or 0) * NS_PER_MS
+    return started_ns if 0 < started_ns <= ended_ns else ended_ns
 
 
 def _model(said: Fields) -> str | None:
