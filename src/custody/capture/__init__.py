@@ -10,7 +10,6 @@ from custody.capture.line_reader import FileLine, lines_of
 from custody.capture.transcript_reader import TRANSCRIPT_READERS, transcript_views
 from custody.capture.transcripts import (
     ChangedFile,
-    DigestFolderReader,
     LineProblem,
     SkippedLine,
     SubagentLaunch,
@@ -21,7 +20,6 @@ from custody.capture.transcripts import (
 __all__ = [
     "TRANSCRIPT_READERS",
     "ChangedFile",
-    "DigestFolderReader",
     "FileLine",
     "LineProblem",
     "SkippedLine",

@@ -9,12 +9,11 @@ import errno
 import math
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol, runtime_checkable
 
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, lines_of
 from custody.capture.transcripts import TranscriptReader
@@ -56,6 +55,11 @@ class RowSelection:
     where: str = "1"
     values: tuple[str | int, ...] = ()
     key: str = "rowid"
+
+
+def select_row(table: str, columns: tuple[str, ...], key: str, value: str) -> RowSelection:
+    """The row with this key."""
+    return RowSelection(table=table, columns=columns, where=f"{key} = ?", values=(value,), key=key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,41 +160,27 @@ def open_agent_database(path: Path) -> Iterator[Database]:
         connection.close()
 
 
-def lines_in(path: Path, wanted: Iterable[RowSelection]) -> Iterator[FileLine]:
-    """The rows of several tables, one after the other, each as a line of JSON that names its table.
-
-    A reader that chooses the next row by what a row holds uses ``open_agent_database`` and ``line_of`` itself.
-    """
-    number = 0
-    with open_agent_database(path) as database:
-        for rows in wanted:
-            for row in database.rows(rows):
-                number += 1
-                yield line_of(number, rows.table, row)
-
-
 def line_of(number: int, table: str, row: DatabaseRow) -> FileLine:
     """A row as a line of JSON that names its table; one over the limit has no data, as it is for lines."""
     if row.size > LINE_BYTES_MAX:
         return FileLine(number, b"", row.size, True)
-    data = dump({**row.values, TABLE: table})
+    return json_line(number, {**row.values, TABLE: table})
+
+
+def json_line(number: int, value: dict[str, Json]) -> FileLine:
+    """An object as a line of JSON; one over the limit has no data."""
+    data = dump(value)
     return FileLine(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
-
-
-@runtime_checkable
-class DatabaseTranscriptReader(Protocol):
-    """A reader of transcripts whose agent keeps sessions in a database as well."""
-
-    def rows(self, file: Path) -> Iterator[FileLine]:
-        """The rows of a database of this agent as lines, in the order in which ``read`` wants them."""
-        ...
 
 
 def lines_for(reader: TranscriptReader, file: Path) -> Iterator[FileLine]:
     """The lines of a transcript; of a database, or of what is in it (``FILE.db/NAME``), the rows that are asked for."""
-    if isinstance(reader, DatabaseTranscriptReader) and (is_database(file) or is_database(file.parent)):
-        return reader.rows(file)
-    return lines_of(file)
+    return reader.rows(file) if reader.rows is not None and in_database(file) else lines_of(file)
+
+
+def in_database(file: Path) -> bool:
+    """Whether a file is a database, or names a session in one."""
+    return is_database(file) or is_database(file.parent)
 
 
 def _mode(path: Path) -> str:

@@ -10,22 +10,37 @@ from custody.capture.typed_field import Fields, fields, get_string
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, PromptId, SessionId
 from custody.core.paths import RepoPath
-from custody.core.views import Session, View
+from custody.core.views import CallStatus, Prompt, Session, Text, ToolCall, View
 from custody.core.wire.event import HookEvent
 from custody.core.wire.time import ns_from
+
+NS_PER_MS = 1_000_000
+DURATION_MS_MAX = 30 * 24 * 3600 * 1000
+"""A call that claims to have taken longer than a month says nothing about its start."""
 
 S = TypeVar("S", bound="ObservedHookEvent")
 
 
 class ObservedHookEvent:
-    """A hook event with what every reader asks of it; each adds what its own agent says."""
+    """A hook event with what every reader asks of it; each adds what its own agent's fields say."""
 
-    def __init__(self, event: HookEvent, session: str) -> None:
+    def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
         self.event = event
+        self.said = said
         self.agent = AgentName(event.agent)
         self.session = SessionId(session)
         self.at_ns = ns_from(event.at)
         self.head = None if event.head is None else CommitSha(event.head)
+        self.call = None if event.call is None else CallId(event.call)
+        self.tool = get_string(said.get("tool_name")) or ""
+        self.model: str | None = None
+        self.subagent: str | None = None
+        self.prompt: PromptId | None = None
+
+    @property
+    def folder(self) -> str | None:
+        """The folder in which the agent works."""
+        return self.event.folder or get_string(self.said.get("cwd"))
 
     def use(self, call: CallId, tool: str) -> ToolUse:
         """A call of ``tool`` that the event reports; its agent's reader adds the rest."""
@@ -54,19 +69,71 @@ class ObservedHookEvent:
             model=model,
         )
 
+    def speaks(self, model: str | None) -> Session:
+        """The session, in which ``model`` speaks from now on."""
+        return Session(agent=self.agent, id=self.session, started_ns=self.at_ns, model=model)
+
+    def typed(self, asked: Text, named: PromptId | None = None) -> Prompt:
+        """What a person typed, under the name that the agent gives it."""
+        return Prompt(self.agent, self.session, named or PromptId(self.event.id), self.at_ns, asked)
+
+    def called(
+        self,
+        call: CallId,
+        status: CallStatus,
+        *,
+        tool: str | None = None,
+        about: str | None = None,
+        took_ns: int = 0,
+        parent: str | None = None,
+    ) -> ToolCall:
+        """The call that the event reports, as it began or ended."""
+        running = status is CallStatus.RUNNING
+        return ToolCall(
+            agent=self.agent,
+            session=self.session,
+            id=call,
+            name=self.tool if tool is None else tool,
+            started_ns=self.at_ns if running else self.at_ns - took_ns,
+            ended_ns=None if running else self.at_ns,
+            status=status,
+            parent=None if parent is None else CallId(parent),
+            prompt=self.prompt,
+            subagent=self.subagent,
+            model=self.model,
+            about=about,
+        )
+
     def ended(self) -> Session:
         """The session, which ends here."""
         return Session(agent=self.agent, id=self.session, started_ns=self.at_ns, ended_ns=self.at_ns)
 
 
+def session_end(seen: ObservedHookEvent) -> Iterator[View]:
+    """The end of the session; that of a subagent is not one."""
+    if seen.subagent is None:
+        yield seen.ended()
+
+
 def views_by(
-    event: HookEvent, readers: Mapping[str, Callable[[S], Iterator[View]]], make: Callable[[HookEvent, str, Fields], S]
+    event: HookEvent,
+    readers: Mapping[str, Callable[[S], Iterator[View]]],
+    make: Callable[[HookEvent, str, Fields], S],
+    name: str | None = None,
 ) -> tuple[View, ...]:
-    """The views that one hook event gives; none without a session or for an event that says nothing of its own."""
-    read = readers.get(event.event)
+    """The views that one hook event gives; none without a session or for an event that says nothing of its own.
+
+    ``name`` is the event's name in the table of readers, where the agent spells it in several ways.
+    """
+    read = readers.get(event.event if name is None else name)
     if read is None or event.session is None or not isinstance(event.payload, dict):
         return ()
     return tuple(read(make(event, event.session, event.payload)))
+
+
+def duration_ns(said: object) -> int:
+    """How long a call took that reports milliseconds; 0 where that says nothing about its start."""
+    return int(said * NS_PER_MS) if isinstance(said, int | float) and 0 <= said <= DURATION_MS_MAX else 0
 
 
 def prompt_id(asked: str) -> PromptId:

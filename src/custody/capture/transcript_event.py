@@ -1,9 +1,12 @@
 """A kept record of a transcript as readers begin with it: the session, calls and files that it names."""
 
+from collections.abc import Callable, Iterator, Mapping
+
 from custody.capture.tool_use import ToolUse
-from custody.core.ids import AgentName, CallId, CommitSha, SessionId
+from custody.capture.typed_field import Fields, fields, get_string
+from custody.core.ids import AgentName, CallId, CommitSha, PromptId, SessionId
 from custody.core.paths import RepoPath
-from custody.core.views import Session
+from custody.core.views import CallStatus, Prompt, Session, Text, ToolCall, View
 from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.time import ns_from
 
@@ -17,6 +20,51 @@ def session_of(event: TranscriptEvent, model: str | None, revision: CommitSha | 
         revision=revision,
         worktree=event.worktree,
         model=None if event.subagent is not None else model,
+    )
+
+
+def record_views(
+    event: TranscriptEvent,
+    readers: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]],
+    model: str | None,
+    revision: CommitSha | None = None,
+) -> tuple[View, ...]:
+    """The views that one record gives, by the type that it names; first its session, where it opens one."""
+    said = fields(event.payload)
+    read = readers.get(get_string(said.get("type")) or "")
+    opening = (session_of(event, model, revision),) if event.opens else ()
+    return (*opening, *(read(event, said) if read else ()))
+
+
+def prompt_view(event: TranscriptEvent, named: str, asked: Text) -> Prompt:
+    """What a person typed, under the agent's name for it."""
+    return Prompt(AgentName(event.agent), SessionId(event.session), PromptId(named), ns_from(event.at), asked)
+
+
+def call_view(
+    event: TranscriptEvent,
+    made: CallReference,
+    status: CallStatus,
+    *,
+    prompt: PromptId | None = None,
+    model: str | None = None,
+    about: str | None = None,
+) -> ToolCall:
+    """A call that the record reports, as it began or ended; a call that no line named is called ``?``."""
+    at_ns = ns_from(event.at)
+    return ToolCall(
+        agent=AgentName(event.agent),
+        session=SessionId(event.session),
+        id=CallId(made.id),
+        name="" if made.name == "?" else made.name,
+        started_ns=at_ns,
+        ended_ns=None if status is CallStatus.RUNNING else at_ns,
+        status=status,
+        parent=None if event.parent_call is None else CallId(event.parent_call),
+        prompt=prompt,
+        subagent=event.subagent,
+        model=model,
+        about=about,
     )
 
 

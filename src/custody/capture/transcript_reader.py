@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from custody.capture.agents.claude.transcript import ClaudeTranscripts
-from custody.capture.agents.codex.transcript import CodexRollouts
-from custody.capture.agents.copilot.transcript import CopilotTranscripts
-from custody.capture.agents.cursor.transcript import CursorTranscripts
-from custody.capture.agents.gemini.transcript import GeminiTranscripts
-from custody.capture.agents.opencode.transcript import OpencodeSessions
+from custody.capture.agents.claude import transcript as claude
+from custody.capture.agents.codex import transcript as codex
+from custody.capture.agents.copilot import transcript as copilot
+from custody.capture.agents.cursor import transcript as cursor
+from custody.capture.agents.gemini import transcript as gemini
+from custody.capture.agents.opencode import transcript as opencode
 from custody.capture.transcripts import TranscriptReader
 from custody.core.errors import InputError
 from custody.core.views import View
@@ -17,17 +17,7 @@ from custody.core.wire.event import TranscriptEvent, event_from
 from custody.core.wire.event_views import observation_of
 
 TRANSCRIPT_READERS: Mapping[str, TranscriptReader] = MappingProxyType(
-    {
-        reader.agent: reader
-        for reader in (
-            ClaudeTranscripts(),
-            CodexRollouts(),
-            CopilotTranscripts(),
-            CursorTranscripts(),
-            GeminiTranscripts(),
-            OpencodeSessions(),
-        )
-    }
+    {module.READER.agent: module.READER for module in (claude, codex, copilot, cursor, gemini, opencode)}
 )
 
 

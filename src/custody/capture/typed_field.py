@@ -1,7 +1,7 @@
 """What readers of other programs' shapes ask of a value: this type, or nothing."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from custody.core.errors import InputError
@@ -29,6 +29,23 @@ def fields(value: object) -> Fields:
     return value if isinstance(value, dict) else {}
 
 
+def get_int(value: object) -> int | None:
+    """``value`` if it is a whole number; true and false are not."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def milliseconds(value: object) -> int:
+    """``value`` if it is a time in milliseconds, else 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if 0 <= value < 2**53 else 0
+
+
+def first_string(given: Fields, names: Iterable[str]) -> str | None:
+    """The first of these fields that is a text."""
+    return next((given[name] for name in names if isinstance(given.get(name), str)), None)
+
+
 def items(value: object) -> list[Any]:
     """``value`` if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
@@ -53,10 +70,10 @@ def full_sha(value: object) -> CommitSha | None:
     return CommitSha(value) if isinstance(value, str) and _FULL_SHA.fullmatch(value) else None
 
 
-def json_in(words: str) -> Json:
+def json_in(words: str, errors: str = "replace") -> Json:
     """The object or list that a text is as JSON; None for other texts."""
     try:
-        return parse(words.encode("utf-8", "replace")) if words.lstrip()[:1] in ("[", "{") else None
+        return parse(words.encode("utf-8", errors)) if words.lstrip()[:1] in ("[", "{") else None
     except InputError:
         return None  # words that only begin like JSON
 

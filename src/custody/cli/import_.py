@@ -103,7 +103,7 @@ def _dispatch_import(
         events = import_events(workspace, path)
         return answer(events, _render_event_import(events), as_json=as_json)
     if what is ImportKind.TRACES:
-        traces = import_traces(workspace, path).report
+        traces = import_traces(workspace, path)
         return answer(traces, _render_trace_import(traces), as_json=as_json)
     if what is ImportKind.OTLP:
         spans = import_otlp(workspace, files or (path,), texts=texts)

@@ -8,10 +8,13 @@ import hashlib
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from custody.capture import TRANSCRIPT_READERS, TranscriptLine, TranscriptReader, lines_for
 from custody.capture.claims.entire import CheckpointSession, Folder, checkpoint_of_ref, folders, session_of, trailers
@@ -19,16 +22,16 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha, EventId
 from custody.core.wire.arrival import Arrival, arrival_from
 from custody.core.wire.canonical import Json, dump
-from custody.core.wire.report import ImportProblem, ImportTranscriptsReport
+from custody.core.wire.report import ImportTranscriptsReport
 from custody.core.wire.time import ns_from, text_from
 from custody.git import NoObject, Object, ObjectReader, Repository, discover
+from custody.intake.import_traces import ImportProblems, append_batches
 from custody.intake.import_transcripts import import_transcripts
 from custody.intake.wire.claims import ImportEntireReport
 from custody.workspace.workspace import Workspace
 
 BRANCH = "entire/checkpoints/v1"
 PLACES = ("refs/heads/entire/", "refs/remotes/", "refs/entire/")
-PROBLEMS_MAX = 1_000
 TRANSCRIPT_BYTES_MAX = 256 << 20
 """What of a transcript may lie in one file; git hosts take no more than 100 MB."""
 LAID_OUT_BYTES_MAX = 2 << 30
@@ -36,7 +39,6 @@ LAID_OUT_BYTES_MAX = 2 << 30
 LINES_LOOKED_AT = 50
 DOCUMENT = (b"{\n", b"{\r", b"[\n")
 """How a transcript begins that is one document over several lines."""
-BATCH = 256
 NS = 1_000_000_000
 
 _FILE_NAME = re.compile(r"[\w-]{1,100}", re.ASCII)
@@ -56,12 +58,8 @@ class _EntireImport:
 
     place: str
     refs: list[str] = field(default_factory=list)
-    problems: list[ImportProblem] = field(default_factory=list)
-    problem_count: int = 0
-    without: int = 0
-    commits: int = 0
-    links: int = 0
-    known_links: int = 0
+    problems: ImportProblems = field(default_factory=ImportProblems)
+    count: Counter[str] = field(default_factory=Counter)
     copies: list[_Copy] = field(default_factory=list)
     checkpoints: set[str] = field(default_factory=set)
     transcripts: list[ImportTranscriptsReport] = field(default_factory=list)
@@ -69,9 +67,7 @@ class _EntireImport:
     """Whose a session is and under which name it is kept, as its transcript shows."""
 
     def problem(self, place: str, what: str) -> None:
-        self.problem_count += 1
-        if len(self.problems) < PROBLEMS_MAX:
-            self.problems.append(ImportProblem(place, None, what))
+        self.problems.add(place, None, what)
 
     @property
     def report(self) -> ImportEntireReport:
@@ -81,13 +77,13 @@ class _EntireImport:
             refs=self.refs,
             checkpoints=len(self.checkpoints),
             sessions=len({copy.session.id for copy in self.copies}),
-            without=self.without,
-            commits=self.commits,
-            links=self.links,
-            known_links=self.known_links,
+            without=self.count["without"],
+            commits=self.count["commits"],
+            links=self.count["links"],
+            known_links=self.count["known_links"],
             transcripts=self.transcripts,
-            problems=self.problems,
-            problem_count=self.problem_count,
+            problems=self.problems.named,
+            problem_count=self.problems.count,
         )
 
 
@@ -197,7 +193,7 @@ class _TranscriptLayout:
                 continue
             later = content
             laid_out |= self._lay_out(copy, content)
-        self.done.without += not laid_out
+        self.done.count["without"] += not laid_out
 
     def _transcript(self, folder: Folder) -> bytes | None:
         if not folder.parts:
@@ -264,15 +260,8 @@ class _TranscriptLayout:
 
     def named(self, report: ImportTranscriptsReport) -> ImportTranscriptsReport:
         """The report with checkpoints instead of files that are gone by now."""
-        import msgspec
-
-        problems = [replace_file(problem, self.names) for problem in report.problems]
-        return msgspec.structs.replace(report, place=self.done.place, problems=problems)
-
-
-def replace_file(problem: ImportProblem, names: dict[str, str]) -> ImportProblem:
-    """A problem under the name that a person knows."""
-    return ImportProblem(names.get(problem.file, problem.file), problem.line, problem.what)
+        problems = [replace(problem, file=self.names.get(problem.file, problem.file)) for problem in report.problems]
+        return replace(report, place=self.done.place, problems=problems)
 
 
 def _reader(content: bytes, agent: str | None) -> TranscriptReader | None:
@@ -302,19 +291,16 @@ def _link(workspace: Workspace, done: _EntireImport) -> None:
     if not by_checkpoint:
         return
     with workspace.writing() as store:
-        links = _links(workspace, by_checkpoint, done)
-        while batch := list(islice(links, BATCH)):
-            appended = store.append(batch)
-            done.links += len(appended.made)
-            done.known_links += len(appended.known)
-        store.catch_up()
+        for appended in append_batches(store, _links(workspace, by_checkpoint, done)):
+            done.count["links"] += len(appended.made)
+            done.count["known_links"] += len(appended.known)
 
 
 def _links(workspace: Workspace, by_checkpoint: dict[str, list[_Copy]], done: _EntireImport) -> Iterator[Arrival]:
     with workspace.repository.log(workspace.repository.tips()) as commits:
         for commit in commits:
             named = trailers(commit.message.decode("utf-8", "replace"))
-            done.commits += bool(named)
+            done.count["commits"] += bool(named)
             seconds = 0 if commit.author.at is None else commit.author.at.seconds
             for copy in (copy for name in named for copy in by_checkpoint.get(name, ())):
                 agent, session = done.kept_as.get(copy.session.id, (copy.session.agent, copy.session.id))

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 from custody.capture.claims.agent_trace import LineClaim, Range, commit_trace, trace_value
@@ -22,7 +21,6 @@ from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.canonical import Json
-from custody.core.wire.report import ImportProblem
 from custody.core.wire.time import text_from
 from custody.git import (
     FileAt,
@@ -35,7 +33,7 @@ from custody.git import (
     parse_commit,
     read_small_file,
 )
-from custody.intake.import_traces import BATCH, PROBLEMS_MAX, redaction_key, trace_arrival
+from custody.intake.import_traces import ImportProblems, append_batches, redaction_key, trace_arrival
 from custody.intake.wire.claims import ImportGitAiReport
 from custody.workspace.workspace import Workspace
 
@@ -68,12 +66,10 @@ class _GitAiImport:
     count: Counter[str] = field(default_factory=Counter)
     versions: Counter[str] = field(default_factory=Counter)
     sessions: set[tuple[str, str]] = field(default_factory=set)
-    problems: list[ImportProblem] = field(default_factory=list)
+    problems: ImportProblems = field(default_factory=ImportProblems)
 
     def problem(self, place: str, what: str) -> None:
-        self.count["problems"] += 1
-        if len(self.problems) < PROBLEMS_MAX:
-            self.problems.append(ImportProblem(place, None, what))
+        self.problems.add(place, None, what)
 
     @property
     def report(self) -> ImportGitAiReport:
@@ -91,8 +87,8 @@ class _GitAiImport:
             new=self.count["new"],
             known=self.count["known"],
             versions=dict(sorted(self.versions.items())),
-            problems=self.problems,
-            problem_count=self.count["problems"],
+            problems=self.problems.named,
+            problem_count=self.problems.count,
         )
 
 
@@ -104,12 +100,9 @@ def import_gitai(workspace: Workspace, place: Path | None = None, ref: str | Non
         claims = _Claims(workspace, objects, _authors(note for _, note in notes), done)
         here = claims.times({found.commit for found, _ in notes})
         workspace.progress.start("importing notes", len(notes))
-        arrivals = claims.arrivals(notes, here)
-        while batch := list(islice(arrivals, BATCH)):
-            appended = store.append(batch)
+        for appended in append_batches(store, claims.arrivals(notes, here)):
             done.count["new"] += len(appended.made)
             done.count["known"] += len(appended.known)
-        store.catch_up()
     return done.report
 
 
@@ -288,11 +281,8 @@ class _Claims:
     def _listed(self, commit: CommitSha, paths: list[RepoPath]) -> set[RepoPath]:
         """Which of these files a commit has all the same: a partial clone has not their texts."""
         try:
-            return (
-                {entry.path for entry in self.workspace.repository.tree(commit, paths) if entry.kind == "blob"}
-                if paths
-                else set()
-            )
+            entries = self.workspace.repository.tree(commit, paths) if paths else ()
+            return {entry.path for entry in entries if entry.kind == "blob"}
         except GitError:
             return set()  # not even the names are here
 

@@ -4,16 +4,16 @@ A line that is no trace is passed over and named; the others are used. What was 
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from custody.capture.claims.traces import event_of
-from custody.capture.hook.event_home import key_of
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, EventId
 from custody.core.paths import RepoPath
@@ -22,8 +22,8 @@ from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, dump, parse
 from custody.core.wire.report import ImportProblem, ImportTracesReport
 from custody.core.wire.time import text_from
 from custody.git import WorkFile
-from custody.intake.redaction import redact_event_payload
-from custody.store import Store, StoreUnwritable
+from custody.intake.redaction import key_for, redact_event_payload
+from custody.store import AppendResult, Store, StoreUnwritable
 from custody.workspace.workspace import Workspace
 
 FOLDER = ".agent-trace"
@@ -40,49 +40,50 @@ _NAMED_MAX = 5
 PROBLEMS_MAX = 1_000
 """How many problems a report names; it counts all."""
 
-
-@dataclass(frozen=True, slots=True)
-class SkippedTrace:
-    """A line that is no trace, and why; in a file that is one JSON value, lines are its entries."""
-
-    file: str
-    line: int
-    why: str
+TraceLine = tuple[str, int, Json]
+"""One JSON value, with its file and its line; in a file that is one JSON value, lines are its entries."""
 
 
-@dataclass(slots=True)
-class TraceImport:
-    """What reading traces came to."""
+class ImportProblems:
+    """What an import could not use: all counted, the first of them named."""
 
-    path: str
-    traces: int = 0
-    links: int = 0
-    known: int = 0
-    skipped: list[SkippedTrace] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.count = 0
+        self.named: list[ImportProblem] = []
 
-    @property
-    def report(self) -> ImportTracesReport:
-        """The same as it leaves the program."""
-        problems = [ImportProblem(trace.file, trace.line, trace.why) for trace in self.skipped[:PROBLEMS_MAX]]
-        return ImportTracesReport(
-            path=self.path,
-            traces=self.traces,
-            links=self.links,
-            known=self.known,
-            problem_count=len(self.skipped),
-            problems=problems,
-        )
+    def add(self, file: str, line: int | None, what: str) -> None:
+        """Take up one more."""
+        self.count += 1
+        if len(self.named) < PROBLEMS_MAX:
+            self.named.append(ImportProblem(file, line, what))
 
 
-def import_traces(workspace: Workspace, path: Path) -> TraceImport:
-    """Keep the traces and commit links of a file, or of every such file in a folder."""
-    done = TraceImport(str(path))
+def append_batches(store: Store, arrivals: Iterator[Arrival]) -> Iterator[AppendResult]:
+    """Append the arrivals, some in each transaction; give what became of them."""
+    while batch := list(islice(arrivals, BATCH)):
+        yield store.append(batch)
+    store.catch_up()
+
+
+def import_traces(workspace: Workspace, path: Path) -> ImportTracesReport:
+    """Store the traces and commit links of a file, or of every such file in a folder."""
+    problems, count, known = ImportProblems(), Counter[str](), 0
     files = _files(path)
     with workspace.writing() as store:
         workspace.progress.start("importing", None)
         for file in files:
-            _import(workspace, store, _values(file, done), done)
-    return done
+            for appended in append_batches(store, _arrivals(workspace, _values(file, problems), problems)):
+                known += len(appended.known)
+                count.update(record.entry.kind for record in appended.made)
+                workspace.progress.step(len(appended.known) + len(appended.made))
+    return ImportTracesReport(
+        path=str(path),
+        traces=count["trace"],
+        links=count["trace_link"],
+        known=known,
+        problem_count=problems.count,
+        problems=problems.named,
+    )
 
 
 @contextmanager
@@ -142,7 +143,7 @@ class _TraceUpdate:
         if work_tree is None or not (work_tree / FOLDER).is_dir():
             return cls((), {})
         before = {} if store.is_temporary() else _read_file_memory(workspace, store)
-        done, seen = TraceImport(FOLDER), dict[str, list[Any]]()
+        problems, seen = ImportProblems(), dict[str, list[Any]]()
         arrivals: list[Arrival] = []
         for name in NAMES:
             stamp = _stamp(work_tree / FOLDER / name)
@@ -151,9 +152,10 @@ class _TraceUpdate:
                 continue
             data = _content(workspace, f"{FOLDER}/{name}")
             fresh, skipped_lines = _tail(data, old)
-            arrivals += _arrivals(workspace, _lines(fresh, f"{FOLDER}/{name}", done, after=skipped_lines), done)
+            values = _lines(fresh, f"{FOLDER}/{name}", problems, after=skipped_lines)
+            arrivals += _arrivals(workspace, values, problems)
             seen[str(work_tree / FOLDER / name)] = [*stamp, len(data), sha256(data).hexdigest()]
-        _tell(workspace, done)
+        _tell(workspace, problems)
         return cls(tuple(arrivals), seen)
 
     def remember(self, workspace: Workspace, store: Store) -> None:
@@ -206,11 +208,11 @@ def _content(workspace: Workspace, name: str) -> bytes:
     return b""
 
 
-def _tell(workspace: Workspace, done: TraceImport) -> None:
-    if done.skipped:
-        first = "; ".join(f"line {trace.line} of '{trace.file}': {trace.why}" for trace in done.skipped[:_NAMED_MAX])
-        more = ", …" if len(done.skipped) > _NAMED_MAX else ""
-        workspace.talk(f"{len(done.skipped)} line(s) of traces could not be used: {first}{more}")
+def _tell(workspace: Workspace, problems: ImportProblems) -> None:
+    if problems.count:
+        named = (f"line {problem.line} of '{problem.file}': {problem.what}" for problem in problems.named[:_NAMED_MAX])
+        more = ", …" if problems.count > _NAMED_MAX else ""
+        workspace.talk(f"{problems.count} line(s) of traces could not be used: {'; '.join(named)}{more}")
 
 
 # --- files that were named --------------------------------------------------------------------------------------------
@@ -228,23 +230,14 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """One JSON value of a file, and where it stands."""
-
-    file: str
-    line: int
-    value: Json
-
-
-def _values(file: Path, done: TraceImport) -> Iterator[_Value]:
+def _values(file: Path, problems: ImportProblems) -> Iterator[TraceLine]:
     """The traces of a file: its lines, or the entries of the one JSON value that it is."""
     try:
         if file.suffix == ".json":
-            yield from _entries(file.read_bytes(), str(file), done)
+            yield from _entries(file.read_bytes(), str(file), problems)
             return
         with file.open("rb") as lines:
-            yield from _parsed(_limited(lines), str(file), done)
+            yield from _parsed(_limited(lines), str(file), problems)
     except OSError as error:
         raise InputError(f"cannot read '{file}': {error.strerror}") from error
 
@@ -256,59 +249,48 @@ def _limited(lines: Any) -> Iterator[bytes]:
             line = lines.readline(EVENT_BYTES_MAX + 1)  # the rest of a line that was too long is no line
 
 
-def _entries(data: bytes, name: str, done: TraceImport) -> Iterator[_Value]:
+def _entries(data: bytes, name: str, problems: ImportProblems) -> Iterator[TraceLine]:
     try:
         value = parse(data, bytes_max=FILE_BYTES_MAX)
     except InputError as error:
         if data.count(b"\n") > 1:
-            yield from _lines(data, name, done)  # lines under the other suffix
+            yield from _lines(data, name, problems)  # lines under the other suffix
         else:
-            done.skipped.append(SkippedTrace(name, 1, error.message))
+            problems.add(name, 1, error.message)
         return
     for number, entry in enumerate(value if isinstance(value, list) else [value], start=1):
-        yield _Value(name, number, entry)
+        yield (name, number, entry)
 
 
-def _lines(data: bytes, name: str, done: TraceImport, after: int = 0) -> Iterator[_Value]:
-    return _parsed(iter(data.split(b"\n")), name, done, after)
+def _lines(data: bytes, name: str, problems: ImportProblems, after: int = 0) -> Iterator[TraceLine]:
+    return _parsed(iter(data.split(b"\n")), name, problems, after)
 
 
-def _parsed(lines: Iterable[bytes], name: str, done: TraceImport, after: int = 0) -> Iterator[_Value]:
+def _parsed(lines: Iterable[bytes], name: str, problems: ImportProblems, after: int = 0) -> Iterator[TraceLine]:
     for number, line in enumerate(lines, start=after + 1):
         if not line.strip():
             continue
         try:
-            yield _Value(name, number, parse(line))
+            yield (name, number, parse(line))
         except InputError as error:
-            done.skipped.append(SkippedTrace(name, number, error.message))
+            problems.add(name, number, error.message)
 
 
 # --- from values to records -------------------------------------------------------------------------------------------
 
 
-def _import(workspace: Workspace, store: Store, values: Iterator[_Value], done: TraceImport) -> None:
-    arrivals = _arrivals(workspace, values, done)
-    while batch := list(islice(arrivals, BATCH)):
-        appended = store.append(batch)
-        done.known += len(appended.known)
-        done.traces += sum(record.entry.kind == "trace" for record in appended.made)
-        done.links += sum(record.entry.kind == "trace_link" for record in appended.made)
-        workspace.progress.step(len(batch))
-    store.catch_up()
-
-
-def _arrivals(workspace: Workspace, values: Iterator[_Value], done: TraceImport) -> Iterator[Arrival]:
+def _arrivals(workspace: Workspace, values: Iterator[TraceLine], problems: ImportProblems) -> Iterator[Arrival]:
     worktree = (
         None
         if workspace.home is None or workspace.repository.work_tree is None
         else str(workspace.repository.work_tree)
     )
     key = redaction_key(workspace)
-    for value in values:
+    for file, line, value in values:
         try:
-            yield trace_arrival(event_of(value.value, worktree=worktree, now=text_from(workspace.now_ns())), key)
+            yield trace_arrival(event_of(value, worktree=worktree, now=text_from(workspace.now_ns())), key)
         except InputError as error:
-            done.skipped.append(SkippedTrace(value.file, value.line, error.message))
+            problems.add(file, line, error.message)
 
 
 def trace_arrival(event: dict[str, Json], key: Callable[[], bytes]) -> Arrival:
@@ -323,7 +305,7 @@ def redaction_key(workspace: Workspace) -> Callable[[], bytes]:
 
     def key() -> bytes:
         try:
-            return key_of(str(workspace.home)) if workspace.home is not None else workspace.token().encode()
+            return key_for(workspace)
         except OSError:
             return workspace.token().encode()  # a home that cannot be written: then these records are not kept either
 

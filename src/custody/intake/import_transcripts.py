@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from custody.capture import (
-    DigestFolderReader,
     FileLine,
     LineProblem,
     SkippedLine,
@@ -19,7 +18,6 @@ from custody.capture import (
     TranscriptReader,
     lines_for,
 )
-from custody.capture.hook.event_home import key_of
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import EventId, SessionId
@@ -27,10 +25,11 @@ from custody.core.record import Record
 from custody.core.wire.arrival import Arrival, arrival_from, transcript_key
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import Json, dump
-from custody.core.wire.report import ImportProblem, ImportTranscriptsReport
+from custody.core.wire.report import ImportTranscriptsReport
 from custody.git import ObjectInfo
+from custody.intake.import_traces import ImportProblems
 from custody.intake.queries import calls_of_session
-from custody.intake.redaction import redact_event_payload
+from custody.intake.redaction import key_for, redact_event_payload
 from custody.intake.transcript_paths import Paths, paths_of_history, work_trees
 from custody.store import Store
 from custody.workspace.workspace import Workspace
@@ -38,7 +37,6 @@ from custody.workspace.workspace import Workspace
 BATCH_RECORDS = 1000
 BATCH_BYTES = 16 * 1024 * 1024
 """What is written in one transaction: bounds memory, and what a kill costs."""
-PROBLEMS_MAX = 1000
 NAMED_MAX = 10_000
 SEEN_MAX = 2_000_000
 TYPES_MAX = 100
@@ -54,7 +52,7 @@ def import_transcripts(
     Of ``files`` the caller knows that they are this agent's, whatever their names are.
     """
     trees = work_trees(workspace.repository)
-    if isinstance(reader, DigestFolderReader):
+    if reader.in_trees is not None:
         reader = reader.in_trees(trees)
     home = reader.home(os.environ)
     try:
@@ -87,7 +85,7 @@ class _TranscriptImport:
     agents: dict[tuple[str, str], bool] = field(default_factory=dict)
     types: Counter[str] = field(default_factory=Counter)
     versions: set[str] = field(default_factory=set)
-    problems: list[ImportProblem] = field(default_factory=list)
+    problems: ImportProblems = field(default_factory=ImportProblems)
     named: set[str] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
     commits: dict[str, str | None] = field(default_factory=dict)
@@ -231,7 +229,7 @@ class _TranscriptImport:
     def _clean(self, file: Path, found: TranscriptLine, event: dict[str, Json]) -> dict[str, Json]:
         """The event without its secrets; its digest and size alone where they cannot be taken out."""
         try:
-            return redact_event_payload(event, self._key)
+            return redact_event_payload(event, lambda: key_for(self.workspace))
         except InputError as error:
             self._problem(file, found.line, f"{error.message}: only its digest and size are kept")
             data = dump(event)
@@ -245,9 +243,6 @@ class _TranscriptImport:
         self.batch_bytes += len(arrival.payload) + sum(map(len, arrival.texts.values()))
         if len(self.batch) >= BATCH_RECORDS or self.batch_bytes >= BATCH_BYTES:
             self._write()
-
-    def _key(self) -> bytes:
-        return key_of(str(self.workspace.home))
 
     def _write(self) -> None:
         if self.batch:
@@ -295,9 +290,7 @@ class _TranscriptImport:
             self._problem(file, line, f"'{path[:300]}' is no file of this repository: its edits are kept without one")
 
     def _problem(self, file: Path, line: int | None, what: str) -> None:
-        self.count["problems"] += 1
-        if len(self.problems) < PROBLEMS_MAX:
-            self.problems.append(ImportProblem(str(file), line, what))
+        self.problems.add(str(file), line, what)
 
     def report(self, place: str) -> ImportTranscriptsReport:
         """What was read and what became of it."""
@@ -317,8 +310,8 @@ class _TranscriptImport:
             subagents_unattached=sum(not attached for attached in self.agents.values()),
             unknown_types=dict(sorted(self.types.items())),
             versions=sorted(self.versions),
-            problems=self.problems,
-            problem_count=self.count["problems"],
+            problems=self.problems.named,
+            problem_count=self.problems.count,
         )
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from custody.capture import database_rows as databases
-from custody.capture.database_rows import RowSelection, is_database, lines_in, open_agent_database
-from custody.capture.line_reader import LINE_BYTES_MAX
+from custody.capture.database_rows import RowSelection, is_database, line_of, open_agent_database
+from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 
 ALL = RowSelection(table="kv", columns=("key", "value"), key="key")
 
@@ -26,8 +26,13 @@ def a_database(path: Path, rows: int = 3, journal: str = "delete") -> Path:
     return path
 
 
+def lines_in(path: Path, rows: RowSelection = ALL) -> list[FileLine]:
+    with open_agent_database(path) as database:
+        return [line_of(number, rows.table, row) for number, row in enumerate(database.rows(rows), 1)]
+
+
 def read(path: Path, rows: RowSelection = ALL) -> list[dict[str, object]]:
-    return [json.loads(line.data) for line in lines_in(path, [rows])]
+    return [json.loads(line.data) for line in lines_in(path, rows)]
 
 
 def beside(path: Path) -> dict[str, bytes]:
@@ -38,7 +43,7 @@ def beside(path: Path) -> dict[str, bytes]:
 def test_rows_are_numbered_lines_and_nothing_is_made_beside_the_database(tmp_path: Path, journal: str) -> None:
     path = a_database(tmp_path / "a.db", journal=journal)
     before = beside(path)
-    lines = list(lines_in(path, [ALL]))
+    lines = lines_in(path)
     assert [line.number for line in lines] == [1, 2, 3]
     assert json.loads(lines[0].data) == {"key": "k00000", "table": "kv", "value": "v0"}
     assert beside(path) == before
@@ -124,7 +129,7 @@ def test_a_row_over_the_limit_is_passed_over_and_bytes_that_are_no_text_do_not_m
         db.execute("INSERT INTO kv VALUES ('odd', x'ff00')")
         db.execute("INSERT INTO kv VALUES ('null', NULL)")
         db.execute("INSERT INTO kv VALUES ('vast', 9e999)")
-    lines = {line.number: line for line in lines_in(path, [ALL])}
+    lines = {line.number: line for line in lines_in(path)}
     assert (lines[2].data, lines[2].size) == (b"", LINE_BYTES_MAX + 1 + len("long"))
     assert [json.loads(lines[n].data)["value"] for n in (3, 4, 5)] == [None, "\udcff\0", None]
 

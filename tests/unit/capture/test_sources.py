@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import hook_views, lines_of
-from custody.capture.agents.claude.transcript import ClaudeTranscripts
+from custody.capture.agents.claude.transcript import READER
 from custody.capture.shell_sources import CommandOutcome, opened_by
 from custody.capture.transcripts import TranscriptLine
 from custody.core.views import Reading, SourceAccess, View
@@ -30,7 +30,7 @@ def by_hook(tool: str, given: dict[str, Any], response: Any, error: str | None =
 
 
 def by_transcript(session: Transcript, folder: Path) -> list[Told]:
-    reader = ClaudeTranscripts()
+    reader = READER
     found: list[View] = []
     session.put(folder)
     for file in reader.files(folder):

@@ -46,7 +46,7 @@ def test_traces_and_links_of_a_folder_are_kept_once(workspace: Workspace, tmp_pa
     written(tmp_path / "in" / "traces.jsonl", a_trace(), a_trace("b.py", id=OTHER_TRACE))
     written(tmp_path / "in" / "commit-links.jsonl", a_link(SHA, TRACE))
     first = import_traces(workspace, tmp_path / "in")
-    assert (first.traces, first.links, first.known, first.skipped) == (2, 1, 0, [])
+    assert (first.traces, first.links, first.known, first.problems) == (2, 1, 0, [])
     again = import_traces(workspace, tmp_path / "in")
     assert (again.traces, again.links, again.known) == (0, 0, 3)
     with workspace.reading() as store:
@@ -61,7 +61,7 @@ def test_a_json_file_may_be_one_trace_or_a_list(workspace: Workspace, tmp_path: 
     many.write_text(json.dumps([a_trace("b.py", id=OTHER_TRACE), 5]))
     assert import_traces(workspace, one).traces == 1
     report = import_traces(workspace, many)
-    assert (report.traces, [(bad.line, bad.why) for bad in report.skipped]) == (1, [(2, "a trace is a JSON object")])
+    assert (report.traces, [(bad.line, bad.what) for bad in report.problems]) == (1, [(2, "a trace is a JSON object")])
 
 
 def test_a_corrupt_line_is_named_and_the_rest_is_used(workspace: Workspace, tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_a_corrupt_line_is_named_and_the_rest_is_used(workspace: Workspace, tmp_
     )
     report = import_traces(workspace, file)
     assert report.traces == 2
-    assert [(bad.file, bad.line) for bad in report.skipped] == [(str(file), 2), (str(file), 4)]
-    assert "trace version '9.0' is not known here" in report.skipped[1].why
+    assert [(bad.file, bad.line) for bad in report.problems] == [(str(file), 2), (str(file), 4)]
+    assert "trace version '9.0' is not known here" in report.problems[1].what
 
 
 def test_a_secret_in_a_trace_is_never_kept(workspace: Workspace, tmp_path: Path) -> None:

@@ -486,7 +486,7 @@ def test_a_line_without_a_uuid_is_known_by_its_bytes(built: Built, folder: Path)
 def test_problems_are_counted_beyond_those_that_are_named(
     built: Built, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custody.intake.import_transcripts.PROBLEMS_MAX", 3)
+    monkeypatch.setattr("custody.intake.import_traces.PROBLEMS_MAX", 3)
     folder.mkdir()
     (folder / "a.jsonl").write_text("bad\n" * 10)
     report = imported(built, folder)

@@ -82,11 +82,6 @@ def redact_text(text: str) -> tuple[str, tuple[int, ...]]:
     return clean, tuple(sorted(touched))
 
 
-def redact_bytes(data: bytes, key: bytes) -> bytes:
-    """``data`` as text with each secret replaced; bytes that are no UTF-8 stay as they are."""
-    return redact_text(data.decode("utf-8", "surrogateescape"))[0].encode("utf-8", "surrogateescape")
-
-
 def line_mac(key: bytes, line: str) -> str:
     """What only this machine can match: the HMAC-SHA256 of a line without its end, 32 hexadecimal digits of it."""
     line = line.removesuffix("\n")

@@ -78,11 +78,6 @@ def find_present_agents(workspace: Workspace, *, user: bool = False) -> list[str
     return [agent.name for agent in AGENTS.values() if places.is_here(agent)]
 
 
-def installed_agents(workspace: Workspace) -> list[str]:
-    """The agents whose settings have an entry of ours, this work tree's or the user's."""
-    return list(dict.fromkeys(each.agent for each in list_hook_entries(workspace)))
-
-
 def init(workspace: Workspace, wanted: InitRequest, recorder: Recorder = RECORDER) -> InitReport:
     """Set up what is wanted; doing it twice changes nothing."""
     site = InstallSite.of(workspace, user=wanted.user)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from custody.intake.settings.files import SettingsFile
 from custody.intake.settings.manifest import ManifestEntry
 
 EditState = Literal["created", "changed", "unchanged", "deleted", "restored", "by hand"]
@@ -52,6 +53,27 @@ class Edit:
         if self.before is None:
             return "created"
         return "deleted" if self.after is None else "changed"
+
+
+def edit_of(
+    seen: SettingsFile,
+    whose: str,
+    after: bytes | None,
+    what: str,
+    note: ManifestEntry | None = None,
+    folders: tuple[Path, ...] = (),
+) -> Edit:
+    """What becomes of a file that was found; ``folders`` are those that come or go with it."""
+    return Edit(
+        path=seen.path,
+        target=seen.target,
+        before=seen.data,
+        after=after,
+        whose=whose,
+        what=what,
+        note=note,
+        folders=folders,
+    )
 
 
 def diff(edit: Edit) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from custody.core.errors import CustodyError
 from custody.intake.settings.byte_swap import ByteSwap, apply_swaps, unswapped
-from custody.intake.settings.edit import Edit
-from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
+from custody.intake.settings.edit import Edit, edit_of
+from custody.intake.settings.files import check_may_replace, list_missing_folders, look
 from custody.intake.settings.git_hooks import BEGIN, END
 from custody.intake.settings.manifest import ManifestEntry, digest
 
@@ -32,7 +32,7 @@ def exclude_edit(path: Path, names: Iterable[str], note: ManifestEntry | None = 
     if not wanted or seen.is_link:
         return None
     if wanted == sorted(there):
-        return _edit(seen, seen.data, "as before", note)
+        return edit_of(seen, "git", seen.data, "as before", note, list_missing_folders(seen.target))
     base = _without(data, note)
     lead = b"\n" if base and not base.endswith(b"\n") else b""
     swap = ByteSwap(len(base), b"", lead + BEGIN + "".join(f"{name}\n" for name in wanted).encode() + END)
@@ -45,18 +45,19 @@ def exclude_edit(path: Path, names: Iterable[str], note: ManifestEntry | None = 
         swaps=(swap,),
         folders=tuple(map(str, list_missing_folders(path))) if note is None else note.folders,
     )
-    return _edit(seen, after, "keeps the settings that we make out of 'git status'", new)
+    what = "keeps the settings that we make out of 'git status'"
+    return edit_of(seen, "git", after, what, new, list_missing_folders(seen.target))
 
 
 def unexclude_edit(path: Path, note: ManifestEntry | None = None) -> Edit:
     """The file at ``path`` without our lines; one that was made for them goes."""
     seen = look(path)
     if seen.data is None or not _BLOCK.search(seen.data):
-        return _edit(seen, seen.data, "nothing of ours is there", None)
+        return edit_of(seen, "git", seen.data, "nothing of ours is there", None, list_missing_folders(seen.target))
     rest = _without(seen.data, note)
     gone = not rest and note is not None and note.created
     folders = () if note is None else tuple(map(Path, note.folders))
-    return _edit(seen, None if gone else rest, "our lines taken out", None, folders)
+    return edit_of(seen, "git", None if gone else rest, "our lines taken out", None, folders)
 
 
 def _without(data: bytes, note: ManifestEntry | None) -> bytes:
@@ -64,22 +65,3 @@ def _without(data: bytes, note: ManifestEntry | None) -> bytes:
     if note is not None and note.swaps and digest(data) == note.after:
         return unswapped(data, note.swaps)
     return _BLOCK.sub(b"", data)
-
-
-def _edit(
-    seen: SettingsFile,
-    after: bytes | None,
-    what: str,
-    note: ManifestEntry | None,
-    folders: tuple[Path, ...] | None = None,
-) -> Edit:
-    return Edit(
-        path=seen.path,
-        target=seen.target,
-        before=seen.data,
-        after=after,
-        whose="git",
-        what=what,
-        note=note,
-        folders=list_missing_folders(seen.target) if folders is None else folders,
-    )

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from custody.core.errors import InputError
 from custody.intake.settings.agent_table import MARK, Agent
-from custody.intake.settings.edit import Edit
+from custody.intake.settings.edit import Edit, edit_of
 from custody.intake.settings.entries import HookRequest
-from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
+from custody.intake.settings.files import check_may_replace, list_missing_folders, look
 from custody.intake.settings.manifest import ManifestEntry, digest
 
 HEAD = (
@@ -55,21 +55,22 @@ def plugin_edit(path: Path, ask: HookRequest, note: ManifestEntry | None = None)
         users=() if note is None else note.users,
     )
     what = "a plugin that runs the recorder"
-    return _edit(seen, ask.agent, wanted, what if seen.data != wanted else f"{what}, as before", made)
+    said = what if seen.data != wanted else f"{what}, as before"
+    return edit_of(seen, ask.agent.name, wanted, said, made, list_missing_folders(seen.target))
 
 
 def unplugin_edit(path: Path, agent: Agent, note: ManifestEntry | None = None) -> Edit:
     """The file at ``path`` gone if it is ours; else as it is."""
     seen = look(path)
     if seen.data is None or not _OURS.match(seen.data):
-        return _edit(seen, agent, seen.data, "nothing of ours is there", None)
+        return edit_of(seen, agent.name, seen.data, "nothing of ours is there", None, list_missing_folders(seen.target))
     if not is_ours(seen.data):
         raise InputError(
             f"'{path}' was edited since custody wrote it", hint=f"remove it, or what runs '…{MARK}', by hand"
         )
     check_may_replace(seen)
     folders = () if note is None else tuple(map(Path, note.folders))
-    return _edit(seen, agent, None, "our plugin removed", None, folders)
+    return edit_of(seen, agent.name, None, "our plugin removed", None, folders)
 
 
 def is_ours(data: bytes) -> bool:
@@ -88,23 +89,3 @@ def plugin_runs(data: bytes | None) -> list[str]:
     except ValueError:
         return []  # somebody edited it into something else
     return [command] if MARK in command else []
-
-
-def _edit(
-    seen: SettingsFile,
-    agent: Agent,
-    after: bytes | None,
-    what: str,
-    note: ManifestEntry | None,
-    folders: tuple[Path, ...] | None = None,
-) -> Edit:
-    return Edit(
-        path=seen.path,
-        target=seen.target,
-        before=seen.data,
-        after=after,
-        whose=agent.name,
-        what=what,
-        note=note,
-        folders=list_missing_folders(seen.target) if folders is None else folders,
-    )

@@ -11,7 +11,7 @@ from custody.core.errors import CustodyError, InputError
 from custody.intake.settings import toml_text
 from custody.intake.settings.agent_table import MARK, Agent, ProgramVersion
 from custody.intake.settings.byte_swap import apply_swaps
-from custody.intake.settings.edit import Edit
+from custody.intake.settings.edit import Edit, edit_of
 from custody.intake.settings.entries import HookRequest, at_key, is_as_wanted, our_commands, ours_in, value_of
 from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
 from custody.intake.settings.insertion import insert_entries
@@ -131,16 +131,7 @@ def render_manual_steps(ask: HookRequest, *, toml: bool = False) -> str:
 
 
 def _edit(seen: SettingsFile, agent: Agent, after: bytes | None, what: str, note: ManifestEntry | None) -> Edit:
-    return Edit(
-        path=seen.path,
-        target=seen.target,
-        before=seen.data,
-        after=after,
-        whose=agent.name,
-        what=what,
-        note=note,
-        folders=list_missing_folders(seen.target) if after is not None else (),
-    )
+    return edit_of(seen, agent.name, after, what, note, () if after is None else list_missing_folders(seen.target))
 
 
 def _is_toml(path: Path) -> bool:

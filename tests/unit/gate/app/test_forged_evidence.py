@@ -119,7 +119,7 @@ def traces(*lines: Callable[[Judged], dict[str, Any]]) -> Do:
 
     def forge(world: Judged) -> None:
         file = written(world.built.path.parent / "traces.jsonl", *(line(world) for line in lines))
-        world.answers.append(encode_report(import_traces(world.workspace, file).report).decode())
+        world.answers.append(encode_report(import_traces(world.workspace, file)).decode())
 
     return forge
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from custody.core.errors import WorldError
-from custody.intake.install.init import InitRequest, Recorder, init, installed_agents
+from custody.intake.install.init import InitRequest, Recorder, init
+from custody.intake.install.site import list_hook_entries
 from custody.intake.install.uninstall import uninstall
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import Ran, a_git_folder, custody
@@ -542,7 +543,7 @@ def test_a_broken_file_of_codex_does_not_keep_the_user_in(tmp_path: Path, reposi
     (home() / ".codex").mkdir()
     (home() / ".codex/config.toml").write_text("[broken")
     assert custody(tmp_path, "init", "--user", "--agent", "codex").status == 2
-    assert installed_agents(Workspace(repository)) == ["gemini"]
+    assert [entry.agent for entry in list_hook_entries(Workspace(repository))] == ["gemini"]
     assert custody(tmp_path, "uninstall", "--user").status == 0
     assert not (home() / ".gemini").exists()
 
@@ -612,11 +613,11 @@ def test_lost_notes_do_not_keep_us_in(repository: Path) -> None:
     (repository / LOCAL).write_text('{\n  "model": "opus"\n}\n')
     custody(repository, "init", "--agent", "claude-code")
     shutil.rmtree(repository / ".git/custody/backup")
-    assert installed_agents(Workspace(repository)) == ["claude-code"]
+    assert [entry.agent for entry in list_hook_entries(Workspace(repository))] == ["claude-code"]
     custody(repository, "uninstall")
     assert (repository / LOCAL).read_text() == '{\n  "model": "opus"\n}\n'
     assert not (repository / ".git/hooks/post-commit").exists()
-    assert installed_agents(Workspace(repository)) == []
+    assert [entry.agent for entry in list_hook_entries(Workspace(repository))] == []
 
 
 def test_a_file_that_others_broke_does_not_stop_the_rest(repository: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from custody.core.errors import InputError
-from custody.intake.install.init import installed_agents
+from custody.intake.install.site import list_hook_entries
 from custody.intake.settings import AGENTS, HookRequest, settings_edit, settings_run, unsettings_edit
 from custody.intake.settings.plugin import is_ours, plugin_runs, plugin_text
 from custody.workspace.workspace import Workspace
@@ -48,7 +48,7 @@ def test_init_puts_it_there_once_and_uninstall_takes_it_away(repository: Path) -
     made = (repository / PLUGIN).read_bytes()
     assert is_ours(made)
     assert git(repository, "status", "--porcelain") == ""
-    assert installed_agents(Workspace(repository)) == ["opencode"]
+    assert [entry.agent for entry in list_hook_entries(Workspace(repository))] == ["opencode"]
     again = custody(repository, "init", "--agent", "opencode")
     assert "unchanged  FOLDER/.opencode/plugin/custody.js" in again.out
     assert (repository / PLUGIN).read_bytes() == made

@@ -18,7 +18,7 @@ from custody.capture.source_use import (
     shown_text,
 )
 from custody.capture.tool_use import SourceUse, ToolUse
-from custody.capture.typed_field import Fields, fields, get_string, items, text
+from custody.capture.typed_field import Fields, fields, get_int, get_string, items, text
 from custody.core.views import Reading
 
 MCP_INPUT = ("url", "urls", "uri", "query")
@@ -56,8 +56,8 @@ def _read(use: ToolUse) -> Iterator[SourceUse]:
 
 
 def _fetch(use: ToolUse) -> Iterator[SourceUse]:
-    url, code = get_string(use.response.get("url") or use.input.get("url")), use.response.get("code")
-    if not isinstance(code, int) or isinstance(code, bool):
+    url, code = get_string(use.response.get("url") or use.input.get("url")), get_int(use.response.get("code"))
+    if code is None:
         code = code_in(_error(use)) if use.failed else None
     if url is not None:
         # What comes back is a summary that a model wrote, not the page.

@@ -10,32 +10,36 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from custody.capture.agents.claude.sources import input_needed
 from custody.capture.agents.claude.tool_calls import EDITS, edited_path, find_short_commit
 from custody.capture.agents.claude.views import find_shell_writes, is_failed, prompt_of, results_of, views_of
+from custody.capture.file_probe import is_below, read_json_object, small_file, user_folder
 from custody.capture.line_reader import FileLine, files_below, lines_of
 from custody.capture.pending_calls import PendingCalls
 from custody.capture.transcripts import (
     ChangedFile,
     LineProblem,
+    LineResult,
+    OpenedSessions,
     SkippedLine,
     Starts,
     SubagentLaunch,
     TranscriptLine,
-    object_in,
+    TranscriptReader,
+    digest_id,
+    is_id,
+    newer_version,
+    read_objects,
+    timestamp_in,
 )
-from custody.capture.typed_field import Fields, fields, get_string, items, model
-from custody.core.errors import InputError
+from custody.capture.typed_field import Fields, fields, first_string, get_string, items, model
 from custody.core.ids import AgentName
-from custody.core.views import View
-from custody.core.wire.canonical import Json, parse
-from custody.core.wire.event import TranscriptEvent
+from custody.core.wire.canonical import Json
 from custody.core.wire.excerpt import EDITING, excerpt_long_texts
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.time import text_from
 
-CLAUDE = AgentName("claude-code")
 KNOWN_MAJOR = 2
 """The newest version of the format that this reader was held to."""
 SUFFIX = ".jsonl"
@@ -43,7 +47,6 @@ NAME_MAX = 200
 """Claude Code cuts the names of its project folders here."""
 SIDE_LINES_MAX = 100_000
 PEEK_LINES = 50
-META_BYTES_MAX = 64 * 1024
 
 PASSED_OVER = frozenset(
     "progress system file-history-snapshot queue-operation custom-title ai-title last-prompt agent-name agent-color"
@@ -54,90 +57,89 @@ PASSED_OVER = frozenset(
 COMPACTING = "acompact"
 """How the ids of agents begin that only sum up their own session."""
 
-_ID = re.compile(r"[\x21-\x7e]{1,200}")
 _AGENT_IN_WORDS = re.compile(r"\bagentId: ([0-9A-Za-z_-]{1,100})")
 
 
-@dataclass(frozen=True)
-class ClaudeTranscripts:
-    """The reader of Claude Code's transcripts."""
+def home_of(environment: Mapping[str, str]) -> Path:
+    """``projects`` in the user's Claude folder."""
+    return user_folder(environment, "CLAUDE_CONFIG_DIR", ".claude") / "projects"
 
-    agent: AgentName = CLAUDE
 
-    def home(self, environment: Mapping[str, str]) -> Path:
-        """``projects`` in the user's Claude folder."""
-        named = environment.get("CLAUDE_CONFIG_DIR")
-        return (Path(named) if named else Path(environment.get("HOME") or "~").expanduser() / ".claude") / "projects"
+def transcripts_of(home: Path, trees: Sequence[str]) -> list[Path]:
+    """The transcripts in project folders named after one of these work trees or a folder in it."""
+    found = []
+    for file in files_below(home, SUFFIX):
+        project = file.relative_to(home).parts[0]
+        exact = any(project == project_name(tree) for tree in trees)
+        if exact or any(project.startswith(project_name(tree)[:NAME_MAX]) for tree in trees):
+            began = _is_in(file, trees)
+            # A session that does not say where it began is told by its project's name alone.
+            if began or (exact and began is None):
+                found.append(file)
+    return found
 
-    def of_trees(self, home: Path, trees: Sequence[str]) -> list[Path]:
-        """The transcripts in project folders named after one of these work trees or a folder in it."""
-        found = []
-        for file in files_below(home, SUFFIX):
-            project = file.relative_to(home).parts[0]
-            exact = any(project == project_name(tree) for tree in trees)
-            if exact or any(project.startswith(project_name(tree)[:NAME_MAX]) for tree in trees):
-                began = _is_in(file, trees)
-                # A session that does not say where it began is told by its project's name alone.
-                if began or (exact and began is None):
-                    found.append(file)
-        return found
 
-    def files(self, place: Path) -> list[Path]:
-        """Every ``.jsonl`` at or below ``place``."""
-        return files_below(place, SUFFIX)
+def transcripts_below(place: Path) -> list[Path]:
+    """Every ``.jsonl`` at or below ``place``."""
+    return files_below(place, SUFFIX)
 
-    def knows(self, first: bytes) -> bool:
-        """Whether a line has a type and one of the fields that Claude Code's lines have."""
-        try:
-            line = fields(parse(first))
-        except InputError:
-            return False
-        marks = ("sessionId", "leafUuid", "messageId", "isSidechain")
-        return isinstance(line.get("type"), str) and any(mark in line for mark in marks)
 
-    def starts(self, file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
-        """From the repeated lines of subagents, from results that name them, and from the file beside a subagent's."""
-        known: set[bytes] = set()
-        for line in lines:
-            if b"agentId" not in line.data or (
-                b'"agent_progress"' not in line.data and b"tool_result" not in line.data
-            ):
-                continue
-            mark = _progress_mark(line.data)
-            if mark is not None and mark in known:
-                continue
-            for started in _started(line.data):
-                if mark is not None:
-                    known.add(mark)
-                yield started
-        yield from _beside(file)
+def is_opening(first: bytes) -> bool:
+    """Whether a line has a type and one of the fields that Claude Code's lines have."""
+    line = read_json_object(first)
+    marks = ("sessionId", "leafUuid", "messageId", "isSidechain")
+    return isinstance(line.get("type"), str) and any(mark in line for mark in marks)
 
-    def read(
-        self, file: Path, lines: Iterable[FileLine], starts: Starts
-    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        """What each line holds."""
-        reading = _TranscriptState(starts, session=_session_by_name(file), at=_changed_at(file))
-        for line in lines:
-            yield from reading.line(line)
 
-    def trimmed(self, event: dict[str, Json]) -> dict[str, Json]:
-        """The event with long outputs cut; results of editing tools are the texts of edits."""
-        payload = event.get("payload")
-        if not isinstance(payload, dict):
-            return event
-        tools = {get_string(fields(call).get("name")) for call in items(event.get("calls"))}
-        kept = dict(payload)
-        if "toolUseResult" in kept and not tools & EDITING:
-            kept["toolUseResult"] = excerpt_long_texts(kept["toolUseResult"])
-        message = kept.get("message")
-        if isinstance(message, dict) and isinstance(message.get("content"), list):
-            blocks: list[Json] = [_cut_block(block) for block in items(message["content"])]
-            kept["message"] = {**message, "content": blocks}
-        return {**event, "payload": kept}
+def starts_in(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
+    """From the repeated lines of subagents, from results that name them, and from the file beside a subagent's."""
+    known: set[bytes] = set()
+    for line in lines:
+        if b"agentId" not in line.data or (b'"agent_progress"' not in line.data and b"tool_result" not in line.data):
+            continue
+        mark = _progress_mark(line.data)
+        if mark is not None and mark in known:
+            continue
+        for started in _started(line.data):
+            if mark is not None:
+                known.add(mark)
+            yield started
+    yield from _beside(file)
 
-    def views(self, event: TranscriptEvent) -> tuple[View, ...]:
-        """What one kept line says."""
-        return views_of(event)
+
+def read_transcript(file: Path, lines: Iterable[FileLine], starts: Starts) -> Iterator[LineResult]:
+    """What each line holds."""
+    state = _TranscriptState(starts, session=_session_by_name(file), at=text_from(file.stat().st_mtime_ns))
+    yield from read_objects(lines, state.line)
+
+
+def trim_outputs(event: dict[str, Json]) -> dict[str, Json]:
+    """The event with long outputs cut; results of editing tools are the texts of edits."""
+    payload = event.get("payload")
+    if not isinstance(payload, dict):
+        return event
+    tools = {get_string(fields(call).get("name")) for call in items(event.get("calls"))}
+    kept = dict(payload)
+    if "toolUseResult" in kept and not tools & EDITING:
+        kept["toolUseResult"] = excerpt_long_texts(kept["toolUseResult"])
+    message = kept.get("message")
+    if isinstance(message, dict) and isinstance(message.get("content"), list):
+        blocks: list[Json] = [_cut_block(block) for block in items(message["content"])]
+        kept["message"] = {**message, "content": blocks}
+    return {**event, "payload": kept}
+
+
+READER = TranscriptReader(
+    agent=AgentName("claude-code"),
+    home=home_of,
+    of_trees=transcripts_of,
+    files=transcripts_below,
+    knows=is_opening,
+    starts=starts_in,
+    read=read_transcript,
+    trimmed=trim_outputs,
+    views=views_of,
+)
 
 
 def project_name(folder: str) -> str:
@@ -156,8 +158,7 @@ class _TranscriptState:
     starts: Starts
     session: str
     at: str
-    opened: set[str] = field(default_factory=set)
-    model: str | None = None
+    opened: OpenedSessions = field(default_factory=OpenedSessions)
     waiting: PendingCalls = field(default_factory=PendingCalls)
     prompts: dict[str, str] = field(default_factory=dict)
     """By what a subagent was asked, the call that asked it: older files have subagents in them, without a name."""
@@ -165,28 +166,19 @@ class _TranscriptState:
     """By the first line of a side chain, the call that asked it."""
     side: dict[str, str] = field(default_factory=dict)
     """By a side line, the first line of its chain."""
-    newer: set[str] = field(default_factory=set)
+    versions: set[str] = field(default_factory=set)
 
-    def line(self, line: FileLine) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def line(self, line: FileLine, value: dict[str, Json]) -> Iterator[LineResult]:
         """What one line holds."""
-        value = object_in(line)
-        if isinstance(value, LineProblem):
-            yield value
-        elif value is not None:
-            yield from self._value(line, value)
-
-    def _value(self, line: FileLine, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         version = get_string(value.get("version"))
-        if version is not None and version not in self.newer and _major(version) > KNOWN_MAJOR:
-            self.newer.add(version)
-            yield LineProblem(line.number, f"written by version {version[:40]}, newer than this reader knows")
-        moment = get_string(value.get("timestamp"))
-        if moment is not None:
-            try:
-                ns_from(moment)
-                self.at = moment
-            except InputError as error:
-                yield LineProblem(line.number, error.message)
+        if version is not None and version not in self.versions:
+            self.versions.add(version)
+            yield from newer_version(line.number, version, KNOWN_MAJOR)
+        timestamp = timestamp_in(line.number, value.get("timestamp"))
+        if isinstance(timestamp, LineProblem):
+            yield timestamp
+        else:
+            self.at = timestamp or self.at
         self.session = get_string(value.get("sessionId")) or self.session
         yield self._found(line, value, version)
 
@@ -196,7 +188,9 @@ class _TranscriptState:
             return SkippedLine(kind, True, version)
         slim = SLIM.get(kind, _nothing)(value)
         subagent, parent = self._agent(value)
-        opens = None if slim is None else self._opens(value, subagent)
+        spoken = None if subagent is not None else model(fields(value.get("message")).get("model"))
+        # One model speaks in a file, whichever session its lines are of.
+        opens = None if slim is None else self.opened.opens(self.session, spoken, speaker="")
         if slim is None or (kind == "assistant" and opens is None and not _says_something(slim)):
             return SkippedLine(kind, kind in PASSED_OVER or kind in SLIM, version)
         begun = self._begin(value, line.size) if kind == "assistant" else 0
@@ -217,16 +211,6 @@ class _TranscriptState:
             opens=opens,
             begun=begun,
         )
-
-    def _opens(self, value: Fields, subagent: str | None) -> Literal["session", "model"] | None:
-        """Whether the line is the first of its session here, or the first under another model."""
-        spoken = None if subagent is not None else model(fields(value.get("message")).get("model"))
-        known = self.session in self.opened
-        if known and spoken in (None, self.model):
-            return None
-        self.opened.add(self.session)
-        self.model = spoken or self.model
-        return "model" if known else "session"
 
     def _agent(self, value: Fields) -> tuple[str | None, str | None]:
         """The subagent whose line this is, and the call that started it."""
@@ -435,10 +419,7 @@ def _progress_mark(data: bytes) -> bytes | None:
 
 
 def _started(data: bytes) -> Iterator[SubagentLaunch]:
-    try:
-        value = fields(parse(data))
-    except InputError:
-        return  # named when the line is read for good
+    value = read_json_object(data)  # what is wrong with the line is named when it is read for good
     session = get_string(value.get("sessionId")) or ""
     named, call = get_string(fields(value.get("data")).get("agentId")), get_string(value.get("parentToolUseID"))
     if value.get("type") == "progress":
@@ -460,14 +441,10 @@ def _started(data: bytes) -> Iterator[SubagentLaunch]:
 def _beside(file: Path) -> Iterator[SubagentLaunch]:
     """What the small file beside a subagent's transcript says, in versions that write one."""
     meta = file.with_name(file.name.removesuffix(SUFFIX) + ".meta.json")
-    if not file.name.startswith("agent-") or not meta.is_file() or meta.stat().st_size > META_BYTES_MAX:
-        return
-    try:
-        said = fields(parse(meta.read_bytes()))
-    except (InputError, OSError):
-        return  # a courtesy: what it would say is mostly said elsewhere too
+    # A courtesy: what it would say is mostly said elsewhere too.
+    said = read_json_object(small_file(meta)) if file.name.startswith("agent-") else {}
     names = ("toolUseId", "toolUseID", "tool_use_id", "parentToolUseId", "parentToolUseID")
-    call = next((said[name] for name in names if isinstance(said.get(name), str)), None)
+    call = first_string(said, names)
     if call is not None:
         agent = file.name.removeprefix("agent-").removesuffix(SUFFIX)
         yield SubagentLaunch(get_string(said.get("sessionId")) or _session_by_name(file), agent, call)
@@ -485,11 +462,7 @@ def _join_text(content: object) -> str:
 def _session_by_name(file: Path) -> str:
     """The session by the place of its file: ``<session>.jsonl`` or ``<session>/subagents/agent-….jsonl``."""
     named = file.parent.parent.name if file.parent.name == "subagents" else file.name.removesuffix(SUFFIX)
-    return named if _ID.fullmatch(named) else "unknown"
-
-
-def _changed_at(file: Path) -> str:
-    return text_from(file.stat().st_mtime_ns)
+    return named if is_id(named) else "unknown"
 
 
 def _is_in(file: Path, trees: Sequence[str]) -> bool | None:
@@ -499,32 +472,18 @@ def _is_in(file: Path, trees: Sequence[str]) -> bool | None:
     """
     try:
         for line in islice(lines_of(file), PEEK_LINES):
-            cwd = _cwd(line.data)
+            cwd = get_string(read_json_object(line.data).get("cwd"))
             if cwd is not None:
-                return any(cwd == tree or cwd.startswith(tree.rstrip("/") + "/") for tree in trees)
+                return is_below(cwd, trees)
     except OSError:
         return True  # named when it is read
     return None
 
 
-def _cwd(data: bytes) -> str | None:
-    try:
-        return get_string(fields(parse(data)).get("cwd"))
-    except InputError:
-        return None  # the next line may tell
-
-
 def _id(value: Fields, data: bytes) -> str:
     uuid = get_string(value.get("uuid"))
-    if uuid is not None and _ID.fullmatch(uuid):
-        return uuid
-    return f"sha256-{hashlib.sha256(data).hexdigest()[:32]}"
+    return uuid if uuid is not None and is_id(uuid) else digest_id(data)
 
 
 def _short(asked: str) -> str:
     return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _major(version: str) -> int:
-    major = version.partition(".")[0]
-    return int(major) if major.isascii() and major.isdigit() and len(major) < 10 else 0

@@ -10,10 +10,10 @@ from custody.capture.agents.claude.tool_calls import EDITS, add_effects
 from custody.capture.command_facts import ToolOutput, pull_request
 from custody.capture.shell import Write
 from custody.capture.tool_use import use_views
-from custody.capture.transcript_event import session_of, use_of
+from custody.capture.transcript_event import call_view, prompt_view, record_views, use_of
 from custody.capture.typed_field import Fields, fields, get_string, items, model, text
-from custody.core.ids import AgentName, CallId, PromptId, SessionId
-from custody.core.views import CallStatus, Prompt, ToolCall, View
+from custody.core.ids import AgentName, PromptId, SessionId
+from custody.core.views import CallStatus, View
 from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import about_of
 from custody.core.wire.time import ns_from
@@ -42,10 +42,7 @@ PR_LINK: Mapping[str, str] = MappingProxyType({"number": "prNumber", "url": "prU
 
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one line gives."""
-    line = fields(event.payload)
-    read = LINES.get(get_string(line.get("type")) or "")
-    opening = (session_of(event, model(fields(line.get("message")).get("model"))),) if event.opens else ()
-    return (*opening, *(read(event, line) if read else ()))
+    return record_views(event, LINES, _model(fields(event.payload)))
 
 
 def results_of(line: Fields) -> list[Fields]:
@@ -88,21 +85,12 @@ def find_shell_writes(given: Fields, result: Fields, response: Fields) -> tuple[
 
 
 def _assistant(event: TranscriptEvent, line: Fields) -> Iterator[View]:
+    """The calls that begin on a line; a parent's file repeats those of a subagent as progress."""
     for block in map(fields, items(fields(line.get("message")).get("content"))):
         call, name = get_string(block.get("id")), get_string(block.get("name"))
         if block.get("type") == "tool_use" and call and name:
-            yield ToolCall(
-                agent=AgentName(event.agent),
-                session=SessionId(event.session),
-                id=CallId(call),
-                name=name,
-                started_ns=ns_from(event.at),
-                parent=_parent(event),
-                prompt=_prompt_id(line),
-                subagent=event.subagent,
-                model=model(fields(line.get("message")).get("model")),
-                about=about_of(block.get("input")),
-            )
+            made, about = CallReference(call, name), about_of(block.get("input"))
+            yield call_view(event, made, CallStatus.RUNNING, prompt=_prompt_id(line), model=_model(line), about=about)
 
 
 def _user(event: TranscriptEvent, line: Fields) -> Iterator[View]:
@@ -122,19 +110,7 @@ def _result(
     event: TranscriptEvent, line: Fields, result: Fields, call: CallReference, response: Fields
 ) -> Iterator[View]:
     failed = is_failed(call.name, result)
-    at_ns = ns_from(event.at)
-    yield ToolCall(
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        id=CallId(call.id),
-        name="" if call.name == "?" else call.name,
-        started_ns=at_ns,
-        ended_ns=at_ns,
-        status=CallStatus.FAILED if failed else CallStatus.OK,
-        parent=_parent(event),
-        prompt=_prompt_id(line),
-        subagent=event.subagent,
-    )
+    yield call_view(event, call, CallStatus.FAILED if failed else CallStatus.OK, prompt=_prompt_id(line))
     use = replace(
         use_of(event, call),
         input=fields(call.input),
@@ -155,13 +131,7 @@ def _prompt(event: TranscriptEvent, line: Fields) -> Iterator[View]:
         return
     if asked.content is not None and (not asked.content.strip() or asked.content.lstrip().startswith(NOT_TYPED)):
         return
-    named = _prompt_id(line) or PromptId(event.id)
-    yield Prompt(AgentName(event.agent), SessionId(event.session), named, ns_from(event.at), asked)
-
-
-def _progress(event: TranscriptEvent, line: Fields) -> Iterator[View]:
-    """The calls of a subagent as its parent's file repeats them: nothing but who made them, and for which call."""
-    yield from _assistant(event, line)
+    yield prompt_view(event, _prompt_id(line) or event.id, asked)
 
 
 def _pull_request(event: TranscriptEvent, line: Fields) -> Iterator[View]:
@@ -173,12 +143,12 @@ def _pull_request(event: TranscriptEvent, line: Fields) -> Iterator[View]:
 
 
 LINES: Mapping[str, Callable[[TranscriptEvent, Fields], Iterator[View]]] = MappingProxyType(
-    {"assistant": _assistant, "user": _user, "progress": _progress, "pr-link": _pull_request}
+    {"assistant": _assistant, "user": _user, "progress": _assistant, "pr-link": _pull_request}
 )
 
 
-def _parent(event: TranscriptEvent) -> CallId | None:
-    return None if event.parent_call is None else CallId(event.parent_call)
+def _model(line: Fields) -> str | None:
+    return model(fields(line.get("message")).get("model"))
 
 
 def _prompt_id(line: Fields) -> PromptId | None:

@@ -17,8 +17,8 @@ from custody.capture.agents.codex.tool_output import answer_of
 from custody.capture.hook_event import ObservedHookEvent, views_by
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, get_string, model, text
-from custody.core.ids import CallId, PromptId
-from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
+from custody.core.ids import PromptId
+from custody.core.views import CallStatus, View
 from custody.core.wire.event import HookEvent
 from custody.core.wire.event_views import about_of
 
@@ -31,12 +31,13 @@ def views_of(event: HookEvent) -> tuple[View, ...]:
 class _CodexEvent(ObservedHookEvent):
     """An event with what this agent says of it."""
 
-    def __init__(self, event: HookEvent, session: str, fields: Fields) -> None:
-        super().__init__(event, session)
-        self.fields = fields
-        self.model = model(fields.get("model"))
-        self.subagent = get_string(fields.get("agent_id"))
-        turn = get_string(fields.get("turn_id"))
+    def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
+        super().__init__(event, session, said)
+        self.tool = plain(self.tool)
+        self.given = parse_tool_input(self.tool, said.get("tool_input"))
+        self.model = model(said.get("model"))
+        self.subagent = get_string(said.get("agent_id"))
+        turn = get_string(said.get("turn_id"))
         self.prompt = PromptId(turn) if turn else None
 
 
@@ -53,52 +54,34 @@ def _prompt(seen: _CodexEvent) -> Iterator[View]:
     if seen.subagent is not None:
         return
     if seen.model is not None:
-        yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, model=seen.model)
-    asked = text(request_in(seen.fields.get("prompt")))
+        yield seen.speaks(seen.model)
+    asked = text(request_in(seen.said.get("prompt")))
     if asked is not None:
-        yield Prompt(seen.agent, seen.session, seen.prompt or PromptId(seen.event.id), seen.at_ns, asked)
+        yield seen.typed(asked, seen.prompt)
 
 
-def _make_call_start(seen: _CodexEvent) -> Iterator[View]:
-    if seen.event.call is not None:
-        yield _call(seen, CallId(seen.event.call), CallStatus.RUNNING)
+def _begun(seen: _CodexEvent) -> Iterator[View]:
+    if seen.call is not None:
+        yield seen.called(seen.call, CallStatus.RUNNING, about=_about(seen))
 
 
 def _ended(seen: _CodexEvent) -> Iterator[View]:
-    if seen.event.call is None:
+    if seen.call is None:
         return
-    call, tool = CallId(seen.event.call), _tool(seen)
-    given, answer = parse_tool_input(tool, seen.fields.get("tool_input")), answer_of(seen.fields.get("tool_response"))
-    yield _call(seen, call, CallStatus.FAILED if answer.failed else CallStatus.OK)
+    answer = answer_of(seen.said.get("tool_response"))
+    yield seen.called(seen.call, CallStatus.FAILED if answer.failed else CallStatus.OK, about=_about(seen))
     use = replace(
-        seen.use(call, tool),
-        input=given.kept(),
-        answer=seen.fields.get("tool_response"),
+        seen.use(seen.call, seen.tool),
+        input=seen.given.kept(),
+        answer=seen.said.get("tool_response"),
         words=answer.words,
         failed=answer.failed,
     )
-    yield from use_views(add_effects(use, given, answer, seen.event.folder or get_string(seen.fields.get("cwd"))))
+    yield from use_views(add_effects(use, seen.given, answer, seen.folder))
 
 
-def _tool(seen: _CodexEvent) -> str:
-    return plain(get_string(seen.fields.get("tool_name")) or "")
-
-
-def _call(seen: _CodexEvent, call: CallId, status: CallStatus) -> ToolCall:
-    tool = _tool(seen)
-    return ToolCall(
-        agent=seen.agent,
-        session=seen.session,
-        id=call,
-        name=tool,
-        started_ns=seen.at_ns,
-        ended_ns=None if status is CallStatus.RUNNING else seen.at_ns,
-        status=status,
-        prompt=seen.prompt,
-        subagent=seen.subagent,
-        model=seen.model,
-        about=None if tool == APPLY_PATCH else about_of(parse_tool_input(tool, seen.fields.get("tool_input")).kept()),
-    )
+def _about(seen: _CodexEvent) -> str | None:
+    return None if seen.tool == APPLY_PATCH else about_of(seen.given.kept())
 
 
 EVENTS: Mapping[str, Callable[[_CodexEvent], Iterator[View]]] = MappingProxyType(
@@ -106,7 +89,7 @@ EVENTS: Mapping[str, Callable[[_CodexEvent], Iterator[View]]] = MappingProxyType
         "SessionStart": _session,
         "SessionEnd": _session_end,
         "UserPromptSubmit": _prompt,
-        "PreToolUse": _make_call_start,
+        "PreToolUse": _begun,
         "PostToolUse": _ended,
     }
 )

@@ -1,22 +1,20 @@
 """What is kept of a line of a rollout, and the name that it is kept under."""
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from custody.capture.agents.codex import line_shapes as shapes
+from custody.capture.file_probe import root_session
 from custody.capture.patch import PatchedFile
-from custody.capture.transcripts import ChangedFile, Starts
+from custody.capture.transcripts import ChangedFile, Starts, is_id
 from custody.core.wire.canonical import Json, dump
 
 NAMES_MAX = 200_000
-DEPTH_MAX = 20
 CALL_CHARS_MIN = 16
 """A call's id of so many characters is one of its own in the world; a shorter one only within its session."""
 
-_ID = re.compile(r"[\x21-\x7e]{1,200}")
 _ADDED_BY_FORKS = frozenset(("id", "internal_chat_message_metadata_passthrough"))
 _LEFT_OUT = frozenset(
     "base_instructions instructions dynamic_tools parsed_cmd formatted_output encrypted_content"
@@ -67,12 +65,7 @@ def root_of(session: str, starts: Starts) -> str:
     >>> root_of("child", {("top", "child"): "call_1", ("child", "grandchild"): "call_2"})
     'top'
     """
-    for _ in range(DEPTH_MAX):
-        above = next((told for told, subagent in starts if subagent == session), None)
-        if above is None:
-            break
-        session = above
-    return session
+    return root_session(session, lambda child: next((told for told, subagent in starts if subagent == child), None))
 
 
 class LineNames:
@@ -94,7 +87,7 @@ class LineNames:
         # A fork gives names to messages that had none.
         call = None if inner.get("type") == "message" else shapes.call_id(inner)
         name = f"{shapes.name_of(kept.kind, inner)}:{call}"
-        if call is None or len(call) < CALL_CHARS_MIN or not _ID.fullmatch(name):
+        if call is None or len(call) < CALL_CHARS_MIN or not is_id(name):
             own = call if kept.kind == "session_meta" else None
             name = f"{_short(session)}:{_short(own) if own else digest_of(inner)}"
         count = self.again(name)

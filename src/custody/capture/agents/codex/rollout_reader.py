@@ -6,7 +6,6 @@ session's, and have the ids that they have in its own file. What a model thought
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Literal
 
 from custody.capture.agents.codex import line_shapes as shapes
 from custody.capture.agents.codex.kept_line import KeptLine, LineNames, digest_of, list_changed_files, root_of
@@ -24,9 +23,18 @@ from custody.capture.command_facts import ToolOutput, commits_in, find_written_f
 from custody.capture.line_reader import FileLine
 from custody.capture.patch import read_event_changes
 from custody.capture.pending_calls import PendingCalls
-from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
+from custody.capture.transcripts import (
+    ChangedFile,
+    LineProblem,
+    LineResult,
+    OpenedSessions,
+    SkippedLine,
+    Starts,
+    TranscriptLine,
+    newer_version,
+    timestamp_in,
+)
 from custody.capture.typed_field import Fields, get_string, model
-from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import ns_from
 
@@ -55,8 +63,7 @@ class RolloutState:
         self.copying = False
         self.first_own = 0
         """By its ordinal, the first line that is the thread's own."""
-        self.opened: dict[str, str | None] = {}
-        """Sessions that were told of, with their models."""
+        self.opened = OpenedSessions()
         self.waiting = PendingCalls()
         self.begun = PendingCalls()
         """Patches that were begun, with their changes: older ends do not repeat them."""
@@ -70,15 +77,8 @@ class RolloutState:
             "event_msg": self._event,
         }
 
-    def line(self, line: FileLine) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def line(self, line: FileLine, value: dict[str, Json]) -> Iterator[LineResult]:
         """What one line holds."""
-        value = object_in(line)
-        if isinstance(value, LineProblem):
-            yield value
-        elif value is not None:
-            yield from self._value(line, value)
-
-    def _value(self, line: FileLine, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
         kind, inner = shapes.unwrapped(value)
         # Rollouts have had events for as long as their lines have had envelopes.
         self.has_events = self.has_events or inner is not value
@@ -97,23 +97,20 @@ class RolloutState:
 
     def _moment(self, line: FileLine, value: Fields, kind: str) -> Iterator[LineProblem]:
         """Take up when the line was written; a pause ends what was copied."""
-        moment = get_string(value.get("timestamp"))
-        if moment is None:
-            return
-        try:
-            later = ns_from(moment) - ns_from(self.at) > COPY_GAP_NS
-        except InputError as error:
-            yield LineProblem(line.number, error.message)
-            return
-        if self.copying and later and self.own is not None and kind != "session_meta":
-            self.copying = False
-            self._follow(self.own)
-        self.at = moment
+        timestamp = timestamp_in(line.number, value.get("timestamp"))
+        if isinstance(timestamp, LineProblem):
+            yield timestamp
+        elif timestamp is not None:
+            later = ns_from(timestamp) - ns_from(self.at) > COPY_GAP_NS
+            if self.copying and later and self.own is not None and kind != "session_meta":
+                self.copying = False
+                self._follow(self.own)
+            self.at = timestamp
 
     def _newer(self, line: FileLine, meta: Fields) -> Iterator[LineProblem]:
         said = get_string(meta.get("cli_version"))
-        if said is not None and said != self.version and _major(said) > KNOWN_MAJOR:
-            yield LineProblem(line.number, f"written by version {said[:40]}, newer than this reader knows")
+        if said is not None and said != self.version:
+            yield from newer_version(line.number, said, KNOWN_MAJOR)
         self.version = said or self.version
 
     def _is_own(self, value: Fields, kind: str) -> bool:
@@ -145,7 +142,7 @@ class RolloutState:
         self.turn = get_string(inner.get("turn_id")) or self.turn
         self.cwd = get_string(inner.get("cwd")) or self.cwd
         self.model = model(inner.get("model")) or self.model
-        if self.subagent is not None or self.opened.get(self.session) == self.model:
+        if self.subagent is not None or self.opened.model(self.session) == self.model:
             return None
         kept = {str(name): inner[name] for name in ("turn_id", "cwd", "model", "effort") if name in inner}
         return KeptLine(kind="turn_context", inner=kept)
@@ -279,18 +276,9 @@ class RolloutState:
             commits=kept.commits,
             subagent=self.subagent,
             parent_call=None if self.subagent is None else self.starts.get((self.session, self.subagent)),
-            opens=self._opens(),
+            opens=self.opened.opens(self.session, None if self.subagent is not None else self.model),
             begun=kept.begun,
         )
-
-    def _opens(self) -> Literal["session", "model"] | None:
-        """Whether the line is the first of its session here, or the first under another model."""
-        spoken = None if self.subagent is not None else self.model
-        known = self.session in self.opened
-        if known and spoken in (None, self.opened[self.session]):
-            return None
-        self.opened[self.session] = spoken or self.opened.get(self.session)
-        return "model" if known else "session"
 
 
 def _made(call: str, tool: str, given: ToolInput, cwd: str | None) -> dict[str, Json]:
@@ -306,8 +294,3 @@ def _touched(tool: str, given: ToolInput, answer: ToolOutput, cwd: str | None) -
 
 def _commits(given: ToolInput, answer: ToolOutput) -> tuple[str, ...]:
     return tuple(sha for sha in commits_in(given.command, answer) if len(sha) < SHA_CHARS)
-
-
-def _major(version: str) -> int:
-    major = version.partition(".")[0]
-    return int(major) if major.isascii() and major.isdigit() and len(major) < 10 else 0

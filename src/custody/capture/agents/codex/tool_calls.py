@@ -20,7 +20,7 @@ from custody.capture.patch import BEGIN, PatchedFile, changes_in, effects_of
 from custody.capture.shell import commands
 from custody.capture.source_use import LISTED_MAX, MCP, server_uses, shell_uses, shown_text
 from custody.capture.tool_use import SourceUse, ToolUse
-from custody.capture.typed_field import Fields, fields, get_string, items, json_in
+from custody.capture.typed_field import Fields, fields, first_string, get_string, items, json_in
 from custody.core.views import Reading
 from custody.core.wire.canonical import Json
 
@@ -74,8 +74,7 @@ def parse_tool_input(tool: str, said: object) -> ToolInput:
     given = fields(json_in(said) if isinstance(said, str) else said)
     folder = next((_path(given[key]) for key in ("workdir", "working_directory", "cwd") if given.get(key)), None)
     if tool == APPLY_PATCH:
-        patch = next((given[key] for key in ("command", "input", "patch") if isinstance(given.get(key), str)), None)
-        return ToolInput(patch=patch, folder=folder, rest=given)
+        return ToolInput(patch=first_string(given, ("command", "input", "patch")), folder=folder, rest=given)
     if tool != BASH:
         return ToolInput(folder=folder, rest=given)
     return ToolInput(command_of(given.get("command", given.get("cmd"))), None, folder, given)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from custody.capture.agents.codex.tool_calls import APPLY_PATCH
 from custody.capture.command_facts import ToolOutput
-from custody.capture.typed_field import Fields, fields, get_string, json_in
+from custody.capture.typed_field import Fields, fields, first_string, get_int, get_string, json_in
 from custody.core.wire.canonical import Json
 
 APPLIED = "Success. Updated the following files"
@@ -81,10 +81,9 @@ def _answered(said: Fields) -> ToolOutput:
         whole = answer_of(said["content"]) if isinstance(said["content"], str | list) else ToolOutput()
         failed = said.get("success") is False and whole.code is None
         return replace(whole, code=1) if failed else whole
-    words = next((said[key] for key in ("aggregated_output", "stdout", "output") if isinstance(said.get(key), str)), "")
+    words = first_string(said, ("aggregated_output", "stdout", "output")) or ""
     about = fields(said.get("metadata"))
-    told = about.get("exit_code", said.get("exit_code"))
-    code = told if isinstance(told, int) and not isinstance(told, bool) else None
+    code = get_int(about.get("exit_code", said.get("exit_code")))
     return ToolOutput(words, code, refused=about.get("refused") is True)
 
 

@@ -7,7 +7,6 @@ beside it; files that lay for a while are compressed (``.jsonl.zst``). ``codex_s
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -15,18 +14,21 @@ from custody.capture.agents.codex import line_shapes as shapes
 from custody.capture.agents.codex.rollout_reader import RolloutState
 from custody.capture.agents.codex.tool_calls import SPAWN, plain
 from custody.capture.agents.codex.views import views_of
+from custody.capture.file_probe import is_below, read_json_object, user_folder
 from custody.capture.line_reader import ZST, FileLine, files_below, lines_of
-from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine
-from custody.capture.typed_field import Fields, fields, get_string
-from custody.core.errors import InputError
+from custody.capture.transcripts import (
+    LineResult,
+    Starts,
+    SubagentLaunch,
+    TranscriptReader,
+    read_objects,
+)
+from custody.capture.typed_field import Fields, fields, get_string, json_in
 from custody.core.ids import AgentName
-from custody.core.views import View
-from custody.core.wire.canonical import Json, parse
-from custody.core.wire.event import TranscriptEvent
+from custody.core.wire.canonical import Json
 from custody.core.wire.excerpt import excerpt_long_texts
 from custody.core.wire.time import text_from
 
-CODEX = AgentName("codex")
 SUFFIX = ".jsonl"
 FOLDERS = ("sessions", "archived_sessions")
 PEEK_LINES = 50
@@ -39,80 +41,82 @@ _SPAWNING = (b"session_meta", b"spawn", b"agent_id", b"sub_agent_activity", b"Su
 _ENVELOPES = frozenset("session_meta response_item event_msg turn_context compacted".split())
 
 
-@dataclass(frozen=True)
-class CodexRollouts:
-    """The reader of Codex CLI's rollouts."""
+def home_of(environment: Mapping[str, str]) -> Path:
+    """The user's Codex folder."""
+    return user_folder(environment, "CODEX_HOME", ".codex")
 
-    agent: AgentName = CODEX
 
-    def home(self, environment: Mapping[str, str]) -> Path:
-        """The user's Codex folder."""
-        named = environment.get("CODEX_HOME")
-        return Path(named) if named else Path(environment.get("HOME") or "~").expanduser() / ".codex"
+def rollouts_of(home: Path, trees: Sequence[str]) -> list[Path]:
+    """The rollouts of threads that began in one of these work trees or below; what cannot be read may be one."""
+    files = [file for folder in FOLDERS for file in _rollouts(home / folder)]
+    return [file for file in _oldest_first(files) if _is_in(file, trees)]
 
-    def of_trees(self, home: Path, trees: Sequence[str]) -> list[Path]:
-        """The rollouts of threads that began in one of these work trees or below; what cannot be read may be one."""
-        files = [file for folder in FOLDERS for file in _rollouts(home / folder)]
-        return [file for file in _oldest_first(files) if _is_in(file, trees)]
 
-    def files(self, place: Path) -> list[Path]:
-        """Every rollout at or below ``place``: those begun first come first, so that a fork comes after its origin."""
-        return _oldest_first(_rollouts(place))
+def rollouts_below(place: Path) -> list[Path]:
+    """Every rollout at or below ``place``: those begun first come first, so that a fork comes after its origin."""
+    return _oldest_first(_rollouts(place))
 
-    def knows(self, first: bytes) -> bool:
-        """Whether a line has the envelope of Codex's lines, or is the first one of a rollout without envelopes."""
-        try:
-            line = fields(parse(first))
-        except InputError:
-            return False
-        if isinstance(line.get("payload"), dict):
-            return get_string(line.get("type")) in _ENVELOPES
-        return (
-            "type" not in line
-            and all(isinstance(line.get(name), str) for name in ("id", "timestamp"))
-            and bool({"instructions", "git"} & line.keys())
-        )
 
-    def starts(self, file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
-        """From events that name a subagent with its call, and from the answers of the calls that started one."""
-        session, calls = thread_by_name(file), set[str]()
-        for line in lines:
-            if not any(mark in line.data for mark in _SPAWNING):
-                continue
-            kind, inner = _unwrapped(line.data)
-            if kind == "session_meta" and (origin := shapes.origin_of(inner)) is not None:
-                session = origin.session
-            named, call = get_string(inner.get("type")), shapes.call_id(inner)
-            if named in shapes.CALLS and call and plain(get_string(inner.get("name")) or "") == SPAWN:
-                calls = calls if len(calls) > SPAWNED_MAX else {*calls, call}
-            if (told := shapes.spawned(inner)) is not None:
-                yield SubagentLaunch(session, *told)
-            agent = _agent_in(inner.get("output")) if call in calls and named in shapes.OUTPUTS else None
-            if agent is not None and call is not None:
-                yield SubagentLaunch(session, agent, call)
+def is_opening(first: bytes) -> bool:
+    """Whether a line has the envelope of Codex's lines, or is the first one of a rollout without envelopes."""
+    line = read_json_object(first)
+    if isinstance(line.get("payload"), dict):
+        return get_string(line.get("type")) in _ENVELOPES
+    return (
+        "type" not in line
+        and all(isinstance(line.get(name), str) for name in ("id", "timestamp"))
+        and bool({"instructions", "git"} & line.keys())
+    )
 
-    def read(
-        self, file: Path, lines: Iterable[FileLine], starts: Starts
-    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        """What each line holds."""
-        reading = RolloutState(starts, session=thread_by_name(file), at=text_from(file.stat().st_mtime_ns))
-        for line in lines:
-            yield from reading.line(line)
 
-    def trimmed(self, event: dict[str, Json]) -> dict[str, Json]:
-        """The event with long outputs cut; patches and the changes that they made are the texts of edits."""
-        payload = event.get("payload")
-        inner = payload.get("payload") if isinstance(payload, dict) else None
-        if not isinstance(payload, dict) or not isinstance(inner, dict):
-            return event
-        kept = _cut(inner)
-        if isinstance(kept.get("item"), dict):
-            kept["item"] = _cut(fields(kept["item"]))
-        return {**event, "payload": {**payload, "payload": kept}}
+def starts_in(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
+    """From events that name a subagent with its call, and from the answers of the calls that started one."""
+    session, calls = thread_by_name(file), set[str]()
+    for line in lines:
+        if not any(mark in line.data for mark in _SPAWNING):
+            continue
+        kind, inner = _unwrapped(line.data)
+        if kind == "session_meta" and (origin := shapes.origin_of(inner)) is not None:
+            session = origin.session
+        named, call = get_string(inner.get("type")), shapes.call_id(inner)
+        if named in shapes.CALLS and call and plain(get_string(inner.get("name")) or "") == SPAWN:
+            calls = calls if len(calls) > SPAWNED_MAX else {*calls, call}
+        if (told := shapes.spawned(inner)) is not None:
+            yield SubagentLaunch(session, *told)
+        agent = _agent_in(inner.get("output")) if call in calls and named in shapes.OUTPUTS else None
+        if agent is not None and call is not None:
+            yield SubagentLaunch(session, agent, call)
 
-    def views(self, event: TranscriptEvent) -> tuple[View, ...]:
-        """What one kept line says."""
-        return views_of(event)
+
+def read_rollout(file: Path, lines: Iterable[FileLine], starts: Starts) -> Iterator[LineResult]:
+    """What each line holds."""
+    state = RolloutState(starts, session=thread_by_name(file), at=text_from(file.stat().st_mtime_ns))
+    yield from read_objects(lines, state.line)
+
+
+def trim_outputs(event: dict[str, Json]) -> dict[str, Json]:
+    """The event with long outputs cut; patches and the changes that they made are the texts of edits."""
+    payload = event.get("payload")
+    inner = payload.get("payload") if isinstance(payload, dict) else None
+    if not isinstance(payload, dict) or not isinstance(inner, dict):
+        return event
+    kept = _cut(inner)
+    if isinstance(kept.get("item"), dict):
+        kept["item"] = _cut(fields(kept["item"]))
+    return {**event, "payload": {**payload, "payload": kept}}
+
+
+READER = TranscriptReader(
+    agent=AgentName("codex"),
+    home=home_of,
+    of_trees=rollouts_of,
+    files=rollouts_below,
+    knows=is_opening,
+    starts=starts_in,
+    read=read_rollout,
+    trimmed=trim_outputs,
+    views=views_of,
+)
 
 
 def thread_by_name(file: Path) -> str:
@@ -150,23 +154,17 @@ def _is_in(file: Path, trees: Sequence[str]) -> bool:
                 else shapes.read_message_folder(inner)
             )
             if cwd is not None:
-                return any(cwd == tree or cwd.startswith(tree.rstrip("/") + "/") for tree in trees)
+                return is_below(cwd, trees)
     except OSError:
         return True  # named when it is read
     return False
 
 
 def _unwrapped(data: bytes) -> tuple[str, Fields]:
-    try:
-        return shapes.unwrapped(fields(parse(data)))
-    except InputError:
-        return "", {}  # named when the line is read for good
+    return shapes.unwrapped(read_json_object(data))
 
 
 def _agent_in(output: object) -> str | None:
     """The subagent that the answer of a call names."""
     said = output if isinstance(output, str) else get_string(fields(output).get("content"))
-    try:
-        return None if said is None else get_string(fields(parse(said.encode("utf-8", "replace"))).get("agent_id"))
-    except InputError:
-        return None  # words: it started none
+    return None if said is None else get_string(fields(json_in(said)).get("agent_id"))

@@ -13,13 +13,12 @@ from custody.capture.command_facts import ToolOutput, find_written_files
 from custody.capture.patch import effects_of, read_event_changes
 from custody.capture.source_use import LISTED_MAX
 from custody.capture.tool_use import ToolUse, use_views
-from custody.capture.transcript_event import session_of, use_of
+from custody.capture.transcript_event import call_view, prompt_view, session_of, use_of
 from custody.capture.typed_field import Fields, fields, full_sha, get_string, model, text
-from custody.core.ids import AgentName, CallId, PromptId, SessionId
-from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
+from custody.core.ids import PromptId
+from custody.core.views import CallStatus, Session, ToolCall, View
 from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import about_of
-from custody.core.wire.time import ns_from
 
 
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
@@ -38,9 +37,6 @@ class _KeptLine:
         self.event = event
         self.inner = inner
         self.beside = beside
-        self.agent = AgentName(event.agent)
-        self.session = SessionId(event.session)
-        self.at_ns = ns_from(event.at)
         self.model = model(beside.get("model"))
         turn = get_string(beside.get("turn"))
         self.prompt = PromptId(turn) if turn else None
@@ -59,7 +55,7 @@ def _response(seen: _KeptLine) -> Iterator[View]:
     if kind in shapes.CALLS and call:
         tool, given = shapes.read_call_start(seen.inner)
         about = None if tool == APPLY_PATCH else about_of(given.kept())
-        yield _call(seen, call, tool, CallStatus.RUNNING, about)
+        yield _call(seen, CallReference(call, tool), CallStatus.RUNNING, about)
     elif kind in shapes.OUTPUTS and call:
         made = seen.made(call)
         yield from _output(seen, made, outcome(made.name, seen.inner.get("output")))
@@ -82,7 +78,7 @@ def _event(seen: _KeptLine) -> Iterator[View]:
 
 def _output(seen: _KeptLine, made: CallReference, answer: ToolOutput) -> Iterator[View]:
     status = CallStatus.FAILED if answer.failed else CallStatus.RUNNING if answer.running else CallStatus.OK
-    yield _call(seen, made.id, "" if made.name == "?" else made.name, status)
+    yield _call(seen, made, status)
     if made.input is None:
         return  # another line tells what it did
     given = parse_tool_input(made.name, made.input)
@@ -92,7 +88,7 @@ def _output(seen: _KeptLine, made: CallReference, answer: ToolOutput) -> Iterato
 
 def _patched(seen: _KeptLine, patch: shapes.PatchEnd) -> Iterator[View]:
     made = seen.made(patch.call)
-    yield _call(seen, patch.call, made.name.strip("?"), CallStatus.OK if patch.applied else CallStatus.FAILED)
+    yield _call(seen, made, CallStatus.OK if patch.applied else CallStatus.FAILED)
     if patch.applied:
         changes = read_event_changes(patch.changes or seen.beside.get("changes"))
         yield from use_views(replace(_use(seen, made, {}, ToolOutput()), changes=effects_of(changes)))
@@ -102,10 +98,10 @@ def _searched(seen: _KeptLine) -> Iterator[View]:
     said = shapes.read_web_search(seen.inner)
     if said is None:
         return
-    call = said.call or f"web:{seen.event.id}"
+    made = CallReference(said.call or f"web:{seen.event.id}", shapes.WEB_SEARCH)
     about = get_string(said.action.get("query")) or get_string(said.action.get("url"))
-    yield _call(seen, call, shapes.WEB_SEARCH, CallStatus.OK, about_of({"path": about}))
-    use = _use(seen, CallReference(call, shapes.WEB_SEARCH), {}, ToolOutput())
+    yield _call(seen, made, CallStatus.OK, about_of({"path": about}))
+    use = _use(seen, made, {}, ToolOutput())
     yield from use_views(replace(use, opened=tuple(islice(list_search_sources(said.action, said.results), LISTED_MAX))))
 
 
@@ -114,25 +110,11 @@ def _typed(seen: _KeptLine) -> Iterator[View]:
     asked = text(said)
     if asked is None or seen.event.subagent is not None or not shapes.is_typed(said):
         return
-    named = get_string(seen.beside.get("prompt")) or seen.event.id
-    yield Prompt(seen.agent, seen.session, PromptId(named), seen.at_ns, asked)
+    yield prompt_view(seen.event, get_string(seen.beside.get("prompt")) or seen.event.id, asked)
 
 
-def _call(seen: _KeptLine, call: str, tool: str, status: CallStatus, about: str | None = None) -> ToolCall:
-    return ToolCall(
-        agent=seen.agent,
-        session=seen.session,
-        id=CallId(call),
-        name=tool,
-        started_ns=seen.at_ns,
-        ended_ns=None if status is CallStatus.RUNNING else seen.at_ns,
-        status=status,
-        parent=None if seen.event.parent_call is None else CallId(seen.event.parent_call),
-        prompt=seen.prompt,
-        subagent=seen.event.subagent,
-        model=seen.model,
-        about=about,
-    )
+def _call(seen: _KeptLine, made: CallReference, status: CallStatus, about: str | None = None) -> ToolCall:
+    return call_view(seen.event, made, status, prompt=seen.prompt, model=seen.model, about=about)
 
 
 def _use(seen: _KeptLine, made: CallReference, given: Fields, answer: ToolOutput) -> ToolUse:

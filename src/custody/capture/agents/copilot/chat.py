@@ -12,7 +12,6 @@ Only requests that have ended are read; the next import brings the others. What 
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +29,21 @@ from custody.capture.agents.copilot.kept_record import (
 from custody.capture.agents.copilot.locations import workspace_of
 from custody.capture.agents.copilot.request import ChatRequest, is_copilots
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
-from custody.capture.transcripts import LineProblem, SkippedLine, TranscriptLine
+from custody.capture.transcripts import (
+    WHOLE_BYTES_MAX,
+    LineProblem,
+    LineResult,
+    SkippedLine,
+    document_in,
+    document_lines,
+    peek_line,
+)
 from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, parse
 from custody.core.wire.time import ns_from, text_from
 
 KNOWN_VERSION = 3
-WHOLE_BYTES_MAX = 64 << 20
 INITIAL, SET, PUSH, DELETE = range(4)
 DEPTH_MAX = 100
 _ENDED = frozenset((1, 2, 3))
@@ -53,14 +59,12 @@ class Chat:
         self.file = file
         self.around = SessionHeader(session_id(None, file.stem), text_from(file.stat().st_mtime_ns), workspace_of(file))
 
-    def all(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def all(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
         """What the chat holds."""
-        coming = iter(lines)
-        first = next(coming, None)
+        first, together = peek_line(lines)
         if first is None:
             return
         opening = _parsed(first.data)
-        together = chain([first], coming)
         if isinstance(opening, dict) and isinstance(opening.get("kind"), int):
             log = _ChatLog()
             for line in together:
@@ -69,23 +73,18 @@ class Chat:
         else:
             yield from self._document(together)
 
-    def _document(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        kept, size = [], 0
-        for line in lines:
-            size += line.size
-            if line.size > LINE_BYTES_MAX or size > WHOLE_BYTES_MAX:
-                yield LineProblem(line.number, f"a chat of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
-                return
-            kept.append(line.data)
-        data = b"\n".join(kept)
-        try:
-            state = parse(data, bytes_max=WHOLE_BYTES_MAX)
-        except InputError as error:
-            yield LineProblem(len(kept), f"the chat is not whole: {error.message}")
-            state = _pieces(data.decode("utf-8", "replace"))
+    def _document(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
+        kept = document_lines(lines, "chat")
+        if isinstance(kept, LineProblem):
+            yield kept
+            return
+        state = document_in(kept, "chat")
+        if isinstance(state, LineProblem):
+            yield state
+            state = _pieces(b"\n".join(kept).decode("utf-8", "replace"))
         yield from self._state(1, state)
 
-    def _state(self, number: int, state: Json) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _state(self, number: int, state: Json) -> Iterator[LineResult]:
         chat = fields(state)
         version = chat.get("version")
         if isinstance(version, int) and version > KNOWN_VERSION:
@@ -99,15 +98,12 @@ class Chat:
 
     # --- VS Code ------------------------------------------------------------------------------------------------------
 
-    def _request(self, number: int, said: Fields) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _request(self, number: int, said: Fields) -> Iterator[LineResult]:
         named = get_string(said.get("requestId"))
         if named is None:
             yield LineProblem(number, "a request without an id")
             return
-        if not is_copilots(said):
-            yield SkippedLine("request", True)
-            return
-        if not _has_ended(said):
+        if not is_copilots(said) or not _has_ended(said):
             yield SkippedLine("request", True)
             return
         request = ChatRequest(said, named)
@@ -141,7 +137,7 @@ class Chat:
 
     # --- the first sessions of Copilot CLI ----------------------------------------------------------------------------
 
-    def _entry(self, number: int, entry: Fields) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _entry(self, number: int, entry: Fields) -> Iterator[LineResult]:
         kind, said = get_string(entry.get("type")) or "(no type)", get_string(entry.get("text"))
         moment = get_string(entry.get("timestamp"))
         try:

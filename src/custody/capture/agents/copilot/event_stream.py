@@ -31,11 +31,19 @@ from custody.capture.agents.copilot.tool_calls import NOTICE, SUBAGENTS, plain, 
 from custody.capture.hook.call_name import copilot_call, strip_call_number
 from custody.capture.line_reader import FileLine
 from custody.capture.pending_calls import PendingCalls
-from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine, object_in
+from custody.capture.transcripts import (
+    LineProblem,
+    LineResult,
+    SkippedLine,
+    Starts,
+    SubagentLaunch,
+    TranscriptLine,
+    object_in,
+    timestamp_in,
+)
 from custody.capture.typed_field import Fields, fields, get_string, items, model
-from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.time import text_from
 
 KNOWN_VERSION = 1
 FIRST_WITH_ENDS = 42
@@ -77,19 +85,19 @@ class StreamState:
             "tool.execution_complete": self._ended,
         }
 
-    def line(self, line: FileLine) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def line(self, line: FileLine, value: dict[str, Json]) -> Iterator[LineResult]:
         """What one line holds."""
-        value = object_in(line)
-        if isinstance(value, LineProblem):
-            yield value
-        elif value is not None:
-            kind, data = get_string(value.get("type")) or "(no type)", fields(value.get("data"))
-            yield from self._moment(line.number, value.get("timestamp"))
-            read = self._read.get(kind)
-            found = list(read(line.number, value, data)) if read is not None else []
-            if kind == "session.start":
-                yield from _newer(line.number, data.get("version"))
-            yield from found or (SkippedLine(kind, kind in EVENTS, self.around.version),)
+        kind, data = get_string(value.get("type")) or "(no type)", fields(value.get("data"))
+        timestamp = timestamp_in(line.number, value.get("timestamp"))
+        if isinstance(timestamp, LineProblem):
+            yield timestamp
+        else:
+            self.around.at = timestamp or self.around.at
+        read = self._read.get(kind)
+        found = list(read(line.number, value, data)) if read is not None else []
+        if kind == "session.start":
+            yield from _newer(line.number, data.get("version"))
+        yield from found or (SkippedLine(kind, kind in EVENTS, self.around.version),)
 
     def end(self) -> Iterator[TranscriptLine]:
         """The calls that nobody told the end of: running still, or all done where no end is ever told."""
@@ -104,17 +112,6 @@ class StreamState:
         return self.in_vscode and not self.has_ends and found is not None and int(found[1]) < FIRST_WITH_ENDS
 
     # --- the session --------------------------------------------------------------------------------------------------
-
-    def _moment(self, number: int, said: object) -> Iterator[LineProblem]:
-        moment = get_string(said)
-        if moment is None:
-            return
-        try:
-            ns_from(moment)
-        except InputError as error:
-            yield LineProblem(number, error.message)
-            return
-        self.around.at = moment
 
     def begin(self, data: Fields) -> None:
         """Take up what the first line says of the session."""

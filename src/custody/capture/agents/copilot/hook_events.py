@@ -20,11 +20,11 @@ from msgspec.structs import replace
 
 from custody.capture.agents.copilot.tool_calls import NOTICE, about, add_effects, parse_call_input, plain, went_wrong
 from custody.capture.hook.call_name import copilot_call_in
-from custody.capture.hook_event import ObservedHookEvent, prompt_id
+from custody.capture.hook_event import ObservedHookEvent, prompt_id, session_end, views_by
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, fields, get_string, model, text
-from custody.core.ids import CallId, PromptId
-from custody.core.views import CallStatus, Prompt, ToolCall, View
+from custody.core.ids import CallId
+from custody.core.views import CallStatus, View
 from custody.core.wire.event import HookEvent
 
 _SUCCESS = frozenset((None, "success"))
@@ -34,10 +34,7 @@ UNTOLD = frozenset(("", "auto"))
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
     """The views that one hook event gives; none without a session or for an event that says nothing of its own."""
-    if event.session is None or not isinstance(event.payload, dict):
-        return ()
-    read = EVENTS.get(event_of(event.event, event.payload))
-    return () if read is None else tuple(read(_CopilotEvent(event, event.session, event.payload)))
+    return views_by(event, EVENTS, _CopilotEvent, event_of(event.event, fields(event.payload)))
 
 
 def event_of(named: str, said: Fields) -> str:
@@ -64,10 +61,7 @@ class _CopilotEvent(ObservedHookEvent):
     """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
-        super().__init__(event, session)
-        self.said = said
-        named = model(said.get("model"))
-        self.model = None if named in UNTOLD else named
+        super().__init__(event, session, said)
         self.tool = plain(get_string(said.get("tool_name", said.get("toolName"))) or "")
         self.given = parse_call_input(said.get("tool_input", said.get("toolArgs")))
         kind = event_of(event.event, said)
@@ -76,6 +70,8 @@ class _CopilotEvent(ObservedHookEvent):
         # A subagent's event names its own session; the hook says which one that is part of.
         own = get_string(said.get("session_id")) or get_string(said.get("sessionId"))
         self.subagent = own if own and own != session else None
+        spoken = model(said.get("model"))
+        self.model = None if spoken in UNTOLD else spoken
 
     @property
     def result_text(self) -> str:
@@ -94,12 +90,7 @@ class _CopilotEvent(ObservedHookEvent):
 
 
 def _session(seen: _CopilotEvent) -> Iterator[View]:
-    yield seen.begun(None if seen.subagent is not None else seen.model)
-
-
-def _session_end(seen: _CopilotEvent) -> Iterator[View]:
-    if seen.subagent is None:
-        yield seen.ended()
+    yield seen.begun(seen.model if seen.subagent is None else None)
 
 
 def _prompt(seen: _CopilotEvent) -> Iterator[View]:
@@ -109,20 +100,21 @@ def _prompt(seen: _CopilotEvent) -> Iterator[View]:
         return
     if asked.content is not None and (not asked.content.strip() or NOTICE.fullmatch(asked.content)):
         return
-    named = PromptId(seen.event.id) if asked.content is None else prompt_id(asked.content)
-    yield Prompt(seen.agent, seen.session, named, seen.at_ns, asked)
+    named = None if asked.content is None else prompt_id(asked.content)
+    yield seen.typed(asked, named)
 
 
-def _make_call_start(seen: _CopilotEvent) -> Iterator[View]:
+def _begun(seen: _CopilotEvent) -> Iterator[View]:
     if seen.call is not None:
-        yield _call(seen, seen.call, CallStatus.RUNNING)
+        yield seen.called(seen.call, CallStatus.RUNNING, about=about(seen.tool, seen.given))
 
 
 def _ended(seen: _CopilotEvent) -> Iterator[View]:
     if seen.call is None:
         return
     wrong = seen.has_failed or went_wrong(seen.tool, seen.result_text, seen.given)
-    yield _call(seen, seen.call, CallStatus.FAILED if wrong else CallStatus.OK)
+    status = CallStatus.FAILED if wrong else CallStatus.OK
+    yield seen.called(seen.call, status, about=about(seen.tool, seen.given))
     use = replace(
         seen.use(seen.call, seen.tool),
         input=seen.given,
@@ -130,30 +122,15 @@ def _ended(seen: _CopilotEvent) -> Iterator[View]:
         words=seen.result_text,
         failed=seen.has_failed,
     )
-    yield from use_views(add_effects(use, seen.event.folder or get_string(seen.said.get("cwd"))))
-
-
-def _call(seen: _CopilotEvent, call: CallId, status: CallStatus) -> ToolCall:
-    return ToolCall(
-        agent=seen.agent,
-        session=seen.session,
-        id=call,
-        name=seen.tool,
-        started_ns=seen.at_ns,
-        ended_ns=None if status is CallStatus.RUNNING else seen.at_ns,
-        status=status,
-        subagent=seen.subagent,
-        model=seen.model,
-        about=about(seen.tool, seen.given),
-    )
+    yield from use_views(add_effects(use, seen.folder))
 
 
 EVENTS: Mapping[str, Callable[[_CopilotEvent], Iterator[View]]] = MappingProxyType(
     {
         "sessionStart": _session,
-        "sessionEnd": _session_end,
+        "sessionEnd": session_end,
         "userPromptSubmit": _prompt,
-        "preToolUse": _make_call_start,
+        "preToolUse": _begun,
         "postToolUse": _ended,
         "postToolUseFailure": _ended,
     }

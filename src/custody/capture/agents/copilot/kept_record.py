@@ -1,21 +1,19 @@
 """What is kept of a session of Copilot, whichever shape it was read from: one record for each thing that it tells."""
 
-import hashlib
 import re
 from dataclasses import dataclass, field
-from typing import Literal
 
-from custody.capture.agents.copilot.locations import is_below, normalize_slashes
+from custody.capture.agents.copilot.locations import normalize_slashes
 from custody.capture.agents.copilot.tool_calls import answer_of, commits_by, names_of, parse_call_input, plain
+from custody.capture.file_probe import is_below
 from custody.capture.hook.call_name import copilot_given
-from custody.capture.transcripts import ChangedFile, TranscriptLine
+from custody.capture.transcripts import ChangedFile, OpenedSessions, TranscriptLine, is_id, valid_id
 from custody.capture.typed_field import Fields
 from custody.core.wire.canonical import Json
 
 CALL, PROMPT, SESSION = "call", "prompt", "session"
 OK, FAILED, RUNNING, ABANDONED = "ok", "failed", "running", "abandoned"
 
-_ID = re.compile(r"[\x21-\x7e]{1,200}")
 _UUID = re.compile(r"(?:request_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -28,23 +26,15 @@ class SessionHeader:
     cwd: str | None = None
     model: str | None = None
     version: str | None = None
-    opened: dict[str, str | None] = field(default_factory=dict)
+    opened: OpenedSessions = field(default_factory=OpenedSessions)
     folders: tuple[str, ...] = ()
     """The folders that were open, where nothing else tells where the agent worked."""
 
     def folder_of(self, name: str) -> str | None:
         """The folder in which a file was named: where the agent worked, else the one of those open that it lies in."""
         return self.cwd or next(
-            (folder for folder in self.folders if is_below(normalize_slashes(name), normalize_slashes(folder))), None
+            (folder for folder in self.folders if is_below(normalize_slashes(name), [normalize_slashes(folder)])), None
         )
-
-    def opens(self, spoken: str | None) -> Literal["session", "model"] | None:
-        """Whether a record under this model is the first of its session here, or the first under another model."""
-        known = self.session in self.opened
-        if known and spoken in (None, self.opened[self.session]):
-            return None
-        self.opened[self.session] = spoken or self.opened.get(self.session)
-        return "model" if known else "session"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +81,7 @@ def make_call_record(around: SessionHeader, number: int, named: str, call: Copil
         commits=tuple(commits_by(tool, given, answer)),
         subagent=call.subagent,
         parent_call=call.parent,
-        opens=around.opens(call.model if call.subagent is None else None),
+        opens=around.opened.opens(around.session, call.model if call.subagent is None else None),
         begun=1,
     )
 
@@ -107,23 +97,17 @@ def make_event_record(around: SessionHeader, number: int, named: str, payload: F
         version=around.version,
         cwd=around.cwd,
         payload={**spoken, **payload},
-        opens=around.opens(around.model),
+        opens=around.opened.opens(around.session, around.model),
     )
 
 
 def record_id(session: str, named: str) -> str:
     """The name of a record; one that is no UUID may be that of another session too."""
-    whole = named if _UUID.match(named) else f"{session}:{named}"
-    return whole if _ID.fullmatch(whole) else f"sha256-{digest(whole)}"
-
-
-def digest(words: str) -> str:
-    """A short name for words of any length."""
-    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return valid_id(named if _UUID.match(named) else f"{session}:{named}")
 
 
 def session_id(said: str | None, other: str) -> str:
     """A session's name, where it is one that can be kept; else the file's."""
-    if said is not None and _ID.fullmatch(said):
+    if said is not None and is_id(said):
         return said
-    return other if _ID.fullmatch(other) else "unknown"
+    return other if is_id(other) else "unknown"

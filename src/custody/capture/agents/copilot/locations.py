@@ -6,14 +6,13 @@ names the folder that was open, chats in ``chatSessions`` and Copilot's own tran
 ``GitHub.copilot-chat/transcripts``; chats of windows without a folder in ``globalStorage/emptyWindowChatSessions``.
 """
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from custody.capture.file_probe import first_lines, read_json_object, small_file
+from custody.capture.file_probe import first_lines, is_below, read_json_object, resolve_trees, small_file, user_folder
 from custody.capture.line_reader import files_below, lines_of
 from custody.capture.typed_field import fields, get_string
 
@@ -72,8 +71,7 @@ _DOCUMENT = (b'"responderUsername"', b'"chatMessages"')
 
 def home_of(environment: Mapping[str, str]) -> Path:
     """The user's folder of Copilot CLI."""
-    named = environment.get("COPILOT_HOME")
-    return Path(named) if named else Path(environment.get("HOME") or "~").expanduser() / OWN_FOLDER
+    return user_folder(environment, "COPILOT_HOME", OWN_FOLDER)
 
 
 def sessions_of(home: Path, trees: Sequence[str]) -> list[Path]:
@@ -83,7 +81,7 @@ def sessions_of(home: Path, trees: Sequence[str]) -> list[Path]:
         files += sessions_below(user / EMPTY)
         for workspace in sorted((user / WORKSPACES).glob("*")) if (user / WORKSPACES).is_dir() else ():
             folder = folder_of(workspace)
-            if folder is None or is_in(folder, trees):
+            if folder is None or is_below(folder, resolve_trees(trees)):
                 files += [file for name in (CHATS, TRANSCRIPTS) for file in sessions_below(workspace / name)]
     return [file for file in files if _is_ours(file, trees)]
 
@@ -119,12 +117,6 @@ def folder_of(workspace: Path) -> str | None:
     return folder if parts.scheme in SCHEMES and folder.startswith("/") and "\0" not in folder else None
 
 
-def is_in(folder: str, trees: Sequence[str]) -> bool:
-    """Whether a folder is one of these work trees, or below one."""
-    roots = {root.rstrip("/") for tree in trees for root in (tree, os.path.realpath(tree))}
-    return any(folder == root or folder.startswith(f"{root}/") for root in roots)
-
-
 def normalize_slashes(path: str) -> str:
     r"""A path in one spelling, whichever system wrote it.
 
@@ -139,17 +131,12 @@ def normalize_slashes(path: str) -> str:
     return path.replace("\\", "/") if path.startswith("\\") and "/" not in path else path
 
 
-def is_below(path: str, folder: str) -> bool:
-    """Whether a path is a folder's, or below it."""
-    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
-
-
 def _is_ours(file: Path, trees: Sequence[str]) -> bool:
     """By the folder that the session says; where it says none, by whether it speaks of a file in a work tree."""
     told = workspace_of(file)
     if told is None:
         told = next((cwd for cwd in map(_cwd_in, first_lines(file)) if cwd is not None), None)
-    return is_in(told, trees) if told is not None else _speaks_of(file, trees)
+    return is_below(told, resolve_trees(trees)) if told is not None else _speaks_of(file, trees)
 
 
 def _cwd_in(data: bytes) -> str | None:

@@ -21,7 +21,7 @@ from custody.capture.source_use import (
     shown_text,
 )
 from custody.capture.tool_use import SourceUse, ToolUse
-from custody.capture.typed_field import get_string, items, text
+from custody.capture.typed_field import first_string, get_string, items, text
 from custody.core.views import Reading
 
 SERVERS = "mcp_"
@@ -51,7 +51,7 @@ def _is_folder(name: str, folder: str | None) -> bool:
 
 
 def _file(use: ToolUse) -> Iterator[SourceUse]:
-    path = next((use.input[key] for key in PATHS if isinstance(use.input.get(key), str)), None)
+    path = first_string(use.input, PATHS)
     shown = _LINES.search(use.words[:1000])
     whole = all(use.input.get(key) is None for key in PARTS)
     if shown is not None:

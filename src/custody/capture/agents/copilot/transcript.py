@@ -1,12 +1,9 @@
 """The reader of Copilot's sessions: those of the CLI, and the chats and transcripts of VS Code.
 
-The shapes and the versions that they come from are told next door, in ``copilot_events``, ``copilot_chats`` and
-``copilot_places``.
+``event_stream``, ``chat`` and ``locations`` name the shapes and the versions that they come from.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from custody.capture.agents.copilot.chat import Chat
@@ -14,76 +11,53 @@ from custody.capture.agents.copilot.event_stream import StreamState, starts_in
 from custody.capture.agents.copilot.locations import home_of, is_opening, sessions_below, sessions_of
 from custody.capture.agents.copilot.views import views_of
 from custody.capture.line_reader import FileLine
-from custody.capture.transcripts import LineProblem, SkippedLine, Starts, SubagentLaunch, TranscriptLine
+from custody.capture.transcripts import LineResult, Starts, SubagentLaunch, TranscriptReader, peek_line, read_objects
 from custody.core.ids import AgentName
-from custody.core.views import View
 from custody.core.wire.canonical import Json
-from custody.core.wire.event import TranscriptEvent
 from custody.core.wire.excerpt import excerpt_long_texts
 
-COPILOT = AgentName("copilot")
 _EVENT = (b'"parentId"', b'"data"')
 
 
-@dataclass(frozen=True)
-class CopilotTranscripts:
-    """The reader of Copilot's sessions."""
-
-    agent: AgentName = COPILOT
-
-    def home(self, environment: Mapping[str, str]) -> Path:
-        """The user's folder of Copilot CLI; VS Code's are beside it."""
-        return home_of(environment)
-
-    def of_trees(self, home: Path, trees: Sequence[str]) -> list[Path]:
-        """The sessions of both programs in one of these work trees or below."""
-        return sessions_of(home, trees)
-
-    def files(self, place: Path) -> list[Path]:
-        """The sessions at or below ``place``."""
-        return sessions_below(place)
-
-    def knows(self, first: bytes) -> bool:
-        """Whether a line is one of a session's first."""
-        return is_opening(first)
-
-    def starts(self, file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
-        """From event streams; a request of a chat says it itself."""
-        first, together = _peeked(lines)
-        if first is not None and _is_stream(file, first):
-            yield from starts_in(file, together)
-
-    def read(
-        self, file: Path, lines: Iterable[FileLine], starts: Starts
-    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        """What each line, or each request, holds."""
-        first, together = _peeked(lines)
-        if first is None:
-            return
-        if not _is_stream(file, first):
-            yield from Chat(file).all(together)
-            return
-        stream = StreamState(starts, file)
-        for line in together:
-            yield from stream.line(line)
-        yield from stream.end()
-
-    def trimmed(self, event: dict[str, Json]) -> dict[str, Json]:
-        """The event with what a tool gave back cut; what it was given are the texts of edits."""
-        payload = event.get("payload")
-        if not isinstance(payload, dict) or "words" not in payload:
-            return event
-        return {**event, "payload": {**payload, "words": excerpt_long_texts(payload["words"])}}
-
-    def views(self, event: TranscriptEvent) -> tuple[View, ...]:
-        """What one kept record says."""
-        return views_of(event)
+def find_starts(file: Path, lines: Iterable[FileLine]) -> Iterator[SubagentLaunch]:
+    """From event streams; a request of a chat says it itself."""
+    first, together = peek_line(lines)
+    if first is not None and _is_stream(file, first):
+        yield from starts_in(file, together)
 
 
-def _peeked(lines: Iterable[FileLine]) -> tuple[FileLine | None, Iterator[FileLine]]:
-    coming = iter(lines)
-    first = next(coming, None)
-    return first, coming if first is None else chain([first], coming)
+def read_session(file: Path, lines: Iterable[FileLine], starts: Starts) -> Iterator[LineResult]:
+    """What each line, or each request, holds."""
+    first, together = peek_line(lines)
+    if first is None:
+        return
+    if not _is_stream(file, first):
+        yield from Chat(file).all(together)
+        return
+    stream = StreamState(starts, file)
+    yield from read_objects(together, stream.line)
+    yield from stream.end()
+
+
+def trim_outputs(event: dict[str, Json]) -> dict[str, Json]:
+    """The event with what a tool gave back cut; what it was given are the texts of edits."""
+    payload = event.get("payload")
+    if not isinstance(payload, dict) or "words" not in payload:
+        return event
+    return {**event, "payload": {**payload, "words": excerpt_long_texts(payload["words"])}}
+
+
+READER = TranscriptReader(
+    agent=AgentName("copilot"),
+    home=home_of,
+    of_trees=sessions_of,
+    files=sessions_below,
+    knows=is_opening,
+    starts=find_starts,
+    read=read_session,
+    trimmed=trim_outputs,
+    views=views_of,
+)
 
 
 def _is_stream(file: Path, first: FileLine) -> bool:

@@ -1,6 +1,7 @@
 """What one kept record of a session of Copilot says: a pure function of it and of what was put beside it."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace as replace_fields
 from types import MappingProxyType
 
 from msgspec.structs import replace
@@ -9,10 +10,9 @@ from custody.capture.agents.copilot.kept_record import CALL, FAILED, OK, PROMPT,
 from custody.capture.agents.copilot.tool_calls import about, add_effects, parse_call_input, went_wrong
 from custody.capture.hook_event import prompt_id
 from custody.capture.tool_use import FileEffect, use_views
-from custody.capture.transcript_event import session_of, use_of
+from custody.capture.transcript_event import call_view, prompt_view, record_views, use_of
 from custody.capture.typed_field import Fields, fields, full_sha, get_string, items, model, text
-from custody.core.ids import AgentName, CallId, SessionId
-from custody.core.views import CallStatus, Prompt, ToolCall, View
+from custody.core.views import CallStatus, View
 from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import text_view
 from custody.core.wire.time import ns_from
@@ -25,17 +25,13 @@ STATES: Mapping[str, CallStatus] = MappingProxyType(
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one kept record gives."""
     said = fields(event.payload)
-    read = KINDS.get(get_string(said.get("type")) or "")
-    opening = (session_of(event, model(said.get("model")), full_sha(said.get("revision"))),) if event.opens else ()
-    return (*opening, *(read(event, said) if read else ()))
+    return record_views(event, KINDS, model(said.get("model")), full_sha(said.get("revision")))
 
 
 def _prompt(event: TranscriptEvent, said: Fields) -> Iterator[View]:
     asked = text(said.get("text"))
-    if asked is None:
-        return
-    named = prompt_id(asked.content if asked.content is not None else event.id)
-    yield Prompt(AgentName(event.agent), SessionId(event.session), named, ns_from(event.at), asked)
+    if asked is not None:
+        yield prompt_view(event, prompt_id(asked.content if asked.content is not None else event.id), asked)
 
 
 def _calls(event: TranscriptEvent, said: Fields) -> Iterator[View]:
@@ -49,19 +45,9 @@ def _call(event: TranscriptEvent, said: Fields, made: CallReference) -> Iterator
     if status is CallStatus.OK and went_wrong(tool, get_string(said.get("words")) or "", given):
         status = CallStatus.FAILED
     ended, began = ns_from(event.at), get_string(said.get("started"))
-    yield ToolCall(
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        id=CallId(made.id),
-        name=tool,
-        started_ns=ended if began is None else min(ended, ns_from(began)),
-        ended_ns=None if status is CallStatus.RUNNING else ended,
-        status=status,
-        parent=None if event.parent_call is None else CallId(event.parent_call),
-        subagent=event.subagent,
-        model=model(said.get("model")),
-        about=about(tool, given),
-    )
+    started_ns = ended if began is None else min(ended, ns_from(began))
+    spoken = model(said.get("model"))
+    yield replace_fields(call_view(event, made, status, model=spoken, about=about(tool, given)), started_ns=started_ns)
     if status not in (CallStatus.OK, CallStatus.FAILED):
         return
     use = replace(

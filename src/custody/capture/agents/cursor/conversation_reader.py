@@ -5,18 +5,25 @@ their place, are as old as the last prompt that tells the time, and count only w
 Shapes: ``cursor_store``; transcripts of May to October 2026 (Cursor 3.x, cursor-agent), texts of winter 2025.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Literal
 
 from custody.capture.agents.cursor.locations import SUBAGENTS
 from custody.capture.agents.cursor.tool_calls import commits_of, list_edited_files, model_of, strip_prompt_prefix
 from custody.capture.agents.cursor.views import LINE, calls_in, read_cursor_call
 from custody.capture.line_reader import FileLine
-from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
+from custody.capture.transcripts import (
+    ChangedFile,
+    LineProblem,
+    LineResult,
+    OpenedSessions,
+    SkippedLine,
+    Starts,
+    TranscriptLine,
+    valid_id,
+)
 from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json
@@ -31,7 +38,6 @@ ENDS = frozenset(("turn_ended", "turn_started", "system", "result"))
 MS = 1_000_000
 MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 
-_ID = re.compile(r"[\x21-\x7e]{1,200}")
 _QUERY = re.compile(r"<user_query>\n(.*?)\n?</user_query>", re.DOTALL)
 _MOMENT = re.compile(
     r"<timestamp>[A-Za-z]+, ([A-Za-z]+ \d{1,2}, \d{4}, \d{1,2}:\d\d [AP]M)"
@@ -48,42 +54,37 @@ class ConversationState:
         self.starts = starts
         self.file = file
         inside = file.parent.name == SUBAGENTS
-        self.session = make_valid_id(file.parent.parent.name if inside else file.stem)
-        self.subagent: str | None = make_valid_id(file.stem) if inside else None
+        self.session = valid_id(file.parent.parent.name if inside else file.stem)
+        self.subagent: str | None = valid_id(file.stem) if inside else None
         self.call: str | None = None
         self.folder: str | None = None
-        self.model: str | None = None
         self.told: str | None = None
         self.version: str | None = None
         self.at_ns = _changed_ns(file)
-        self.opened: set[str] = set()
+        self.opened = OpenedSessions()
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def rows(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        """What each row holds."""
-        for line in lines:
-            row = object_in(line)
-            if isinstance(row, LineProblem):
-                yield row
-            elif row is not None and row.get("table") == "composer":
-                yield self._about(row)
-            elif row is not None:
-                yield from self._bubble(line.number, row)
+    def row(self, line: FileLine, row: dict[str, Json]) -> Iterator[LineResult]:
+        """What one row holds."""
+        if row.get("table") == "composer":
+            yield self._about(row)
+        else:
+            yield from self._bubble(line.number, row)
 
     def _about(self, row: Fields) -> SkippedLine:
         """Take up what a conversation says of itself."""
-        own, root = make_valid_id(get_string(row.get("id")) or ""), make_valid_id(get_string(row.get("root")) or "")
+        own, root = valid_id(get_string(row.get("id")) or ""), valid_id(get_string(row.get("root")) or "")
         self.session, self.subagent = root, None if own == root else own
         call = get_string(row.get("call"))
-        self.call, self.folder, self.model = make_valid_id(call) if call else None, get_string(row.get("folder")), None
+        self.call, self.folder = valid_id(call) if call else None, get_string(row.get("folder"))
         self.told = get_string(row.get("model"))
         created = row.get("created")
         self.at_ns = created * MS if isinstance(created, int) and created else _changed_ns(self.file)
         self.version = None if row.get("version") is None else f"composerData {row['version']}"
         return SkippedLine("composer", True, self.version)
 
-    def _bubble(self, number: int, row: Fields) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _bubble(self, number: int, row: Fields) -> Iterator[LineResult]:
         named, bubble = str(row.get("id")), row.get("value")
         if not isinstance(bubble, dict):
             yield LineProblem(
@@ -104,7 +105,7 @@ class ConversationState:
 
     def _called(
         self, number: int, named: str, around: dict[str, Json], made: Fields, row: Fields
-    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    ) -> Iterator[LineResult]:
         name, call = get_string(made.get("name")), get_string(made.get("toolCallId"))
         if not name or not call:
             yield LineProblem(number, f"a call without an id or a name in message '{named[:100]}'")
@@ -129,16 +130,11 @@ class ConversationState:
 
     # --- lines of a transcript ----------------------------------------------------------------------------------------
 
-    def lines(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        """What each line of a transcript holds."""
-        for line in lines:
-            value = object_in(line)
-            if isinstance(value, LineProblem):
-                yield value
-            elif value is not None:
-                yield self._line(line.number, value)
+    def line(self, line: FileLine, value: dict[str, Json]) -> Iterator[LineResult]:
+        """What one line of a transcript holds."""
+        yield self._line(line.number, value)
 
-    def _line(self, number: int, value: Fields) -> TranscriptLine | SkippedLine | LineProblem:
+    def _line(self, number: int, value: Fields) -> LineResult:
         content = fields(value.get("message")).get("content")
         role, blocks = (
             get_string(value.get("role")),
@@ -171,7 +167,7 @@ class ConversationState:
 
     # --- a transcript that is a text ----------------------------------------------------------------------------------
 
-    def text(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def text(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
         """Prompts and calls of a text; an edit in it has no clear end, and is not taken."""
         part, kept, first = "", list[str](), 0
         for line in lines:
@@ -209,7 +205,7 @@ class ConversationState:
         parts = [self.session, self.subagent or "", bubble or f"{self.file.suffix}:{number}"]
         return TranscriptLine(
             line=number,
-            id=make_valid_id(":".join(parts)),
+            id=valid_id(":".join(parts)),
             session=self.session,
             at=text_from(self.at_ns),
             payload=payload,
@@ -224,7 +220,7 @@ class ConversationState:
             commits=tuple(dict.fromkeys(sha for cursor_call in cursor_calls for sha in commits_of(cursor_call))),
             subagent=self.subagent,
             parent_call=self._parent(),
-            opens=self._opens(),
+            opens=self.opened.opens(self.session, None if self.subagent is not None else self.told),
             begun=len(calls or ()),
             unless_known=not bubble,
         )
@@ -232,26 +228,9 @@ class ConversationState:
     def _parent(self) -> str | None:
         return None if self.subagent is None else self.call or self.starts.get((self.session, self.subagent))
 
-    def _opens(self) -> Literal["session", "model"] | None:
-        """Whether the record is the first of its session here, or the first under another model."""
-        spoken = None if self.subagent is not None else self.told
-        known = self.session in self.opened
-        if known and spoken in (None, self.model):
-            return None
-        self.opened.add(self.session)
-        self.model = spoken or self.model
-        return "model" if known else "session"
-
 
 def _made(call: str, name: str) -> dict[str, Json]:
-    return {"id": make_valid_id(call), "name": make_valid_id(name) if not name.isprintable() else name[:200]}
-
-
-def make_valid_id(name: str) -> str:
-    """A name as ids may be; a longer or odder one by its hash."""
-    if _ID.fullmatch(name):
-        return name
-    return f"sha256-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    return {"id": valid_id(call), "name": valid_id(name) if not name.isprintable() else name[:200]}
 
 
 def _changed_ns(file: Path) -> int:

@@ -28,19 +28,16 @@ from custody.capture.agents.cursor.tool_calls import (
     pieces_of,
 )
 from custody.capture.hook.call_match import OWN, UNNAMED, call_name
-from custody.capture.hook_event import ObservedHookEvent, locate_repo_path, views_by
+from custody.capture.hook_event import ObservedHookEvent, duration_ns, locate_repo_path, session_end, views_by
 from custody.capture.tool_use import FileEffect, SourceUse, source_reads, text_id, to_edit, use_views
 from custody.capture.typed_field import Fields, fields, get_string, items, text
 from custody.core.ids import CallId, PromptId
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
-from custody.core.views import CallStatus, Prompt, Reading, Session, ToolCall, View
+from custody.core.views import CallStatus, Reading, ToolCall, View
 from custody.core.wire.event import HookEvent
 from custody.core.wire.event_views import about_of, text_view
 
-NS_PER_MS = 1_000_000
-DURATION_MS_MAX = 30 * 24 * 3600 * 1000
-"""A call that claims to have taken longer than a month says nothing about its start."""
 SHELL_NAME, EDIT_NAME, TAB_NAME, TASK_NAME = "Shell", "Edit", "Tab", "Task"
 """What a call is called of which only its own event tells."""
 LINE_MAX = 2**53
@@ -55,14 +52,12 @@ class _CursorEvent(ObservedHookEvent):
     """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
-        super().__init__(event, session)
-        self.fields = said
+        super().__init__(event, session, said)
         # A hook of before calls were paired named none.
         own = f"{OWN}{event.id}" if event.event in UNNAMED else None
         named = event.call or own
         self.call = None if named is None else CallId(named)
         self.model = model_of(said.get("model")) or model_of(said.get("model_id"))
-        self.tool = get_string(said.get("tool_name")) or ""
         # A subagent has a conversation of its own; the hook says whose it is.
         conversation = get_string(said.get("conversation_id"))
         self.subagent = conversation if conversation and conversation != session else None
@@ -76,20 +71,15 @@ class _CursorEvent(ObservedHookEvent):
 
     def path(self, named: object) -> RepoPath | None:
         """A path of the repository; None for one outside it, or that is no path."""
-        name, roots = get_string(named), items(self.fields.get("workspace_roots"))
-        root = get_string(roots[0]) if roots and get_string(self.fields.get("cwd")) is None else None
+        name, roots = get_string(named), items(self.said.get("workspace_roots"))
+        root = get_string(roots[0]) if roots and get_string(self.said.get("cwd")) is None else None
         if name is not None and root is not None and name.startswith(root.rstrip("/") + "/"):
             name = posixpath.relpath(name, root)  # the hook knows where that folder really is
         return locate_repo_path(self.event, name)
 
 
 def _session(seen: _CursorEvent) -> Iterator[View]:
-    yield seen.begun(None if seen.subagent is not None else seen.model)
-
-
-def _session_end(seen: _CursorEvent) -> Iterator[View]:
-    if seen.subagent is None:
-        yield seen.ended()
+    yield seen.begun(seen.model if seen.subagent is None else None)
 
 
 def _prompt(seen: _CursorEvent) -> Iterator[View]:
@@ -97,10 +87,10 @@ def _prompt(seen: _CursorEvent) -> Iterator[View]:
     if seen.subagent is not None:
         return
     if seen.model is not None:
-        yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, model=seen.model)
-    asked = text(seen.fields.get("prompt"))
+        yield seen.speaks(seen.model)
+    asked = text(seen.said.get("prompt"))
     if asked is not None and not is_notice(asked.content or ""):
-        yield Prompt(seen.agent, seen.session, seen.prompt or PromptId(seen.event.id), seen.at_ns, asked)
+        yield seen.typed(asked, seen.prompt)
 
 
 def _make_call_start(seen: _CursorEvent) -> Iterator[View]:
@@ -119,7 +109,7 @@ def _failed(seen: _CursorEvent) -> Iterator[View]:
 def _make_call_views(seen: _CursorEvent, *, failed: bool) -> Iterator[View]:
     if seen.call is None:
         return
-    said = seen.fields
+    said = seen.said
     told = said.get("tool_output", said.get("tool_response", said.get("error_message")))
     given, patch = given_of(said.get("tool_input"))
     answer = answer_of(told)
@@ -137,7 +127,7 @@ def _effects(seen: _CursorEvent, call: CallId, called: CursorCall, read: CursorC
 
 def _shell_begun(seen: _CursorEvent) -> Iterator[View]:
     if seen.call is not None:
-        yield _call(seen, seen.call, CallStatus.RUNNING, SHELL_NAME, seen.fields)
+        yield _call(seen, seen.call, CallStatus.RUNNING, SHELL_NAME, seen.said)
 
 
 def _shell_ended(seen: _CursorEvent) -> Iterator[View]:
@@ -145,18 +135,18 @@ def _shell_ended(seen: _CursorEvent) -> Iterator[View]:
     if seen.call is None:
         return
     status = CallStatus.OK if seen.alone else CallStatus.RUNNING
-    yield _call(seen, seen.call, status, SHELL_NAME, seen.fields)
+    yield _call(seen, seen.call, status, SHELL_NAME, seen.said)
     if seen.alone:
-        answer = answer_of(get_string(seen.fields.get("output")))
-        called = CursorCall(tool=SHELL, given=fields(seen.fields), answer=answer)
+        answer = answer_of(get_string(seen.said.get("output")))
+        called = CursorCall(tool=SHELL, given=fields(seen.said), answer=answer)
         yield from _effects(seen, seen.call, called, called)
 
 
 def _read(seen: _CursorEvent) -> Iterator[View]:
     """A file that is about to be read; where a call was begun for it, the end of that one says more."""
-    named = path_in(seen.fields)
+    named = path_in(seen.said)
     if seen.alone and seen.call is not None and named is not None:
-        source = SourceUse(named, Reading.VERBATIM, text=text(seen.fields.get("content")))
+        source = SourceUse(named, Reading.VERBATIM, text=text(seen.said.get("content")))
         for read in source_reads(replace(seen.use(seen.call, seen.tool), opened=(source,))):
             yield replace_fields(read, call=None)
 
@@ -166,12 +156,12 @@ def _edited(seen: _CursorEvent) -> Iterator[View]:
     if seen.call is None or not seen.alone:
         return
     is_tab = seen.event.event == "afterTabFileEdit"
-    yield _call(seen, seen.call, CallStatus.OK, TAB_NAME if is_tab else EDIT_NAME, seen.fields)
-    named, use = path_in(seen.fields), seen.use(seen.call, seen.tool)
+    yield _call(seen, seen.call, CallStatus.OK, TAB_NAME if is_tab else EDIT_NAME, seen.said)
+    named, use = path_in(seen.said), seen.use(seen.call, seen.tool)
     path = seen.path(named)
     if named is None or path is None:
         return
-    for n, edit in enumerate(map(fields, items(seen.fields.get("edits")))):
+    for n, edit in enumerate(map(fields, items(seen.said.get("edits")))):
         for change in _completed(named, edit) if is_tab else pieces_of(named, [edit]):
             yield to_edit(use, replace(change, lines=_lines(edit)), path, text_id(use, n))
 
@@ -198,10 +188,10 @@ def _lines(edit: Fields) -> tuple[Lines, ...]:
 
 def _subagent(status: CallStatus) -> Callable[[_CursorEvent], Iterator[View]]:
     def read(seen: _CursorEvent) -> Iterator[View]:
-        named = get_string(seen.fields.get("tool_call_id")) or get_string(seen.fields.get("subagent_id"))
+        named = get_string(seen.said.get("tool_call_id")) or get_string(seen.said.get("subagent_id"))
         if named:
-            wrong = status is CallStatus.OK and seen.fields.get("status") not in (None, "completed")
-            call = _call(seen, CallId(call_name(named)), CallStatus.FAILED if wrong else status, TASK_NAME, seen.fields)
+            wrong = status is CallStatus.OK and seen.said.get("status") not in (None, "completed")
+            call = _call(seen, CallId(call_name(named)), CallStatus.FAILED if wrong else status, TASK_NAME, seen.said)
             # The call is the other agent's, and so is the model that its event tells.
             yield replace_fields(call, subagent=None, model=None)
 
@@ -209,29 +199,15 @@ def _subagent(status: CallStatus) -> Callable[[_CursorEvent], Iterator[View]]:
 
 
 def _call(seen: _CursorEvent, call: CallId, status: CallStatus, name: str = "", given: object = None) -> ToolCall:
-    duration = seen.fields.get("duration")
-    took = 0
-    if status is not CallStatus.RUNNING and isinstance(duration, int | float) and 0 <= duration <= DURATION_MS_MAX:
-        took = int(duration * NS_PER_MS)
-    return ToolCall(
-        agent=seen.agent,
-        session=seen.session,
-        id=call,
-        name=name or seen.tool,
-        started_ns=seen.at_ns - took,
-        ended_ns=None if status is CallStatus.RUNNING else seen.at_ns,
-        status=status,
-        prompt=seen.prompt,
-        subagent=seen.subagent,
-        model=seen.model,
-        about=about_of(given_of(seen.fields.get("tool_input"))[0] if given is None else given),
-    )
+    about = about_of(given_of(seen.said.get("tool_input"))[0] if given is None else given)
+    took_ns = duration_ns(seen.said.get("duration"))
+    return seen.called(call, status, tool=name or seen.tool, about=about, took_ns=took_ns)
 
 
 EVENTS: Mapping[str, Callable[[_CursorEvent], Iterator[View]]] = MappingProxyType(
     {
         "sessionStart": _session,
-        "sessionEnd": _session_end,
+        "sessionEnd": session_end,
         "beforeSubmitPrompt": _prompt,
         "preToolUse": _make_call_start,
         "postToolUse": _ended,

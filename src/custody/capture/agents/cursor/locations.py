@@ -9,23 +9,32 @@ are texts, ``agent-transcripts/ID.txt``.
 """
 
 import errno
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from urllib.parse import unquote
 
 from custody.capture.agents.cursor.tool_calls import FILE, json_in, model_of
-from custody.capture.database_rows import Database, DatabaseRow, RowSelection, is_database, line_of, open_agent_database
-from custody.capture.file_probe import read_json_object, small_file
+from custody.capture.database_rows import (
+    Database,
+    DatabaseRow,
+    RowSelection,
+    is_database,
+    json_line,
+    line_of,
+    open_agent_database,
+    select_row,
+)
+from custody.capture.file_probe import is_below, read_json_object, resolve_trees, root_session, small_file, user_folder
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, files_below
-from custody.capture.typed_field import Fields, fields, get_string, items
-from custody.core.wire.canonical import Json, dump
+from custody.capture.typed_field import Fields, fields, get_int, get_string, items, milliseconds
+from custody.core.wire.canonical import Json
 
 DATABASE = "state.vscdb"
 TABLE, ITEMS = "cursorDiskKV", "ItemTable"
+KEY_VALUE = ("key", "value")
 COMPOSER, BUBBLE, CONTENT = "composerData:", "bubbleId:", "composer.content."
 TRANSCRIPTS, SUBAGENTS = "agent-transcripts", "subagents"
 SUFFIXES = (".jsonl", ".txt")
@@ -33,7 +42,6 @@ UNREAD = "conversations"
 """Stands for the conversations of a database that could not be looked through."""
 USER_FOLDERS = (".config/Cursor/User", "Library/Application Support/Cursor/User", "AppData/Roaming/Cursor/User")
 """Where the application keeps its data in the user's home, by system."""
-DEPTH_MAX = 100
 LEFT_OUT = frozenset(("conversationState", "richText", "thinking", "allThinkingBlocks", "toolCallBinary"))
 """What of a message is never looked at: what a model thought, and what repeats or is sealed."""
 
@@ -58,14 +66,14 @@ class ConversationInfo:
     def line(self, number: int) -> FileLine:
         """The conversation's own line."""
         said: dict[str, Json] = {"id": self.id, "folder": self.folder, "model": self.model, "created": self.created}
-        data = dump({**said, "table": "composer", "call": self.call, "root": self.root, "version": self.version})
-        return FileLine(number, data, len(data), True)
+        return json_line(
+            number, {**said, "table": "composer", "call": self.call, "root": self.root, "version": self.version}
+        )
 
 
 def home_of(environment: Mapping[str, str]) -> Path:
     """The user's Cursor folder."""
-    named = environment.get("CURSOR_CONFIG_DIR")
-    return Path(named) if named else Path(environment.get("HOME") or "~").expanduser() / ".cursor"
+    return user_folder(environment, "CURSOR_CONFIG_DIR", ".cursor")
 
 
 def files_at(place: Path) -> list[Path]:
@@ -77,7 +85,7 @@ def files_at(place: Path) -> list[Path]:
 
 def find_conversations(home: Path, trees: Sequence[str]) -> list[Path]:
     """The conversations in one of these work trees, or below it, that the database and the transcripts have."""
-    roots = {root.rstrip("/") for tree in trees for root in (tree, os.path.realpath(tree))}
+    roots = resolve_trees(trees)
     users = [home.parent / name for name in USER_FOLDERS]
     found = [file for user in users for file in _conversations(user, roots)]
     slugs = {slug_of(root) for root in roots}
@@ -108,7 +116,7 @@ def _conversations(user: Path, roots: set[str]) -> list[Path]:
     except OSError:
         return [file / UNREAD]
     ours = {
-        conversation.id for conversation in kept if _is_in(conversation.folder, roots) or conversation.id in elsewhere
+        conversation.id for conversation in kept if is_below(conversation.folder, roots) or conversation.id in elsewhere
     }
     # A subagent's conversation does not always say where it worked.
     return [
@@ -123,14 +131,11 @@ def _by_workspace(user: Path, roots: set[str]) -> set[str]:
     found: set[str] = set()
     for file in sorted(user.glob("workspaceStorage/*/workspace.json")):
         database = file.with_name(DATABASE)
-        if not _is_in(_path(read_json_object(small_file(file)).get("folder")), roots) or not is_database(database):
+        if not is_below(_path(read_json_object(small_file(file)).get("folder")), roots) or not is_database(database):
             continue
         try:
             with open_agent_database(database) as workspace:
-                listed = RowSelection(
-                    table=ITEMS, columns=("key", "value"), where="key = ?", values=("composer.composerData",), key="key"
-                )
-                for row in workspace.rows(listed):
+                for row in workspace.rows(select_row(ITEMS, KEY_VALUE, "key", "composer.composerData")):
                     said = fields(json_in(get_string(row.values.get("value")) or ""))
                     found |= {str(fields(item).get("composerId")) for item in items(said.get("allComposers"))}
         except OSError:
@@ -155,7 +160,7 @@ def _all(database: Database) -> list[ConversationInfo]:
     """Every conversation, and for each whose subagent it is."""
     kept = [_read_conversation_info(key, said) for key, said in _values(database, *_span(COMPOSER))]
     parents = {conversation.id: conversation.parent for conversation in kept}
-    return [replace(conversation, root=_root(conversation.id, parents.get)) for conversation in kept]
+    return [replace(conversation, root=root_session(conversation.id, parents.get)) for conversation in kept]
 
 
 def _named(database: Database, wanted: str) -> list[ConversationInfo]:
@@ -171,18 +176,9 @@ def _named(database: Database, wanted: str) -> list[ConversationInfo]:
         kept = found[name]
         return None if kept is None else kept.parent
 
-    root = _root(wanted, parent)
+    root = root_session(wanted, parent)
     kept = found[wanted]
     return [] if kept is None else [replace(kept, root=root)]
-
-
-def _root(named: str, parent_of: Callable[[str], str | None]) -> str:
-    for _ in range(DEPTH_MAX):
-        above = parent_of(named)
-        if not above:
-            break
-        named = above
-    return named
 
 
 def _read_conversation_info(key: str, said: Fields) -> ConversationInfo:
@@ -192,15 +188,14 @@ def _read_conversation_info(key: str, said: Fields) -> ConversationInfo:
     tracked = [fields(item).get("repoPath") for item in items(said.get("trackedGitRepos"))]
     folders = (uri.get("fsPath"), uri.get("path"), uri.get("external"), place.get("fsPath"), *tracked)
     headers = [fields(item).get("bubbleId") for item in items(said.get("fullConversationHeadersOnly"))]
-    version = said.get("_v")
     return ConversationInfo(
         id=key.removeprefix(COMPOSER),
         folder=next((path for path in map(_path, folders) if path), None),
         parent=get_string(above.get("parentComposerId")) or None,
         call=get_string(above.get("toolCallId")) or None,
         model=model_of(fields(said.get("modelConfig")).get("modelName")),
-        created=_number(said.get("createdAt")),
-        version=version if isinstance(version, int) and not isinstance(version, bool) else None,
+        created=milliseconds(said.get("createdAt")),
+        version=get_int(said.get("_v")),
         bubbles=tuple(name for name in headers if isinstance(name, str)),
         inline=tuple(map(fields, items(said.get("conversation")))),
     )
@@ -214,10 +209,7 @@ def _bubbles(database: Database, kept: ConversationInfo, number: Iterator[int]) 
     known = set(there)
     order = [name for name in dict.fromkeys(kept.bubbles) if name in known]
     for name in (*order, *(name for name in there if name not in set(order))):
-        selection = RowSelection(
-            table=TABLE, columns=("key", "value"), where="key = ?", values=(start + name,), key="key"
-        )
-        for row in database.rows(selection):
+        for row in database.rows(select_row(TABLE, KEY_VALUE, "key", start + name)):
             yield _bubble(database, name, row, next(number))
     for said in kept.inline:
         own = get_string(said.get("bubbleId"))
@@ -237,8 +229,7 @@ def _bubble(database: Database, name: str, row: DatabaseRow, number: int) -> Fil
 
 
 def _line(number: int, name: str, value: Json, **texts: Json) -> FileLine:
-    data = dump({"table": "bubble", "id": name, "value": value, **texts})
-    return FileLine(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
+    return json_line(number, {"table": "bubble", "id": name, "value": value, **texts})
 
 
 def _contents(database: Database, bubble: Fields) -> dict[str, Json]:
@@ -250,16 +241,13 @@ def _contents(database: Database, bubble: Fields) -> dict[str, Json]:
         key = get_string(result.get(f"{name}ContentId"))
         if key is None or not key.startswith(CONTENT):
             continue
-        selection = RowSelection(table=TABLE, columns=("key", "value"), where="key = ?", values=(key,), key="key")
-        for row in database.rows(selection):
+        for row in database.rows(select_row(TABLE, KEY_VALUE, "key", key)):
             found[name] = get_string(row.values.get("value"))
     return found
 
 
 def _values(database: Database, start: str, end: str) -> Iterator[tuple[str, Fields]]:
-    wanted = RowSelection(
-        table=TABLE, columns=("key", "value"), where="key >= ? AND key < ?", values=(start, end), key="key"
-    )
+    wanted = RowSelection(table=TABLE, columns=KEY_VALUE, where="key >= ? AND key < ?", values=(start, end), key="key")
     for row in database.rows(wanted):
         key, said = get_string(row.values.get("key")), json_in(get_string(row.values.get("value")) or "")
         if key is not None and isinstance(said, dict):
@@ -277,11 +265,3 @@ def _span(start: str) -> tuple[str, str]:
 def _path(said: object) -> str | None:
     named = get_string(said)
     return named if named is None or not named.startswith(FILE) else unquote(named.removeprefix(FILE))
-
-
-def _number(said: object) -> int:
-    return int(said) if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < 2**53 else 0
-
-
-def _is_in(path: str | None, roots: set[str]) -> bool:
-    return path is not None and any(path == root or path.startswith(root + "/") for root in roots)

@@ -14,14 +14,14 @@ from urllib.parse import unquote
 from msgspec import Struct
 from msgspec.structs import replace
 
+from custody.capture import typed_field
 from custody.capture.command_facts import ToolOutput, add_git_facts, commits_in, find_written_files
 from custody.capture.patch import changes_in, effects_of
 from custody.capture.shell import Write
 from custody.capture.tool_use import FileEffect, ToolUse
-from custody.capture.typed_field import Fields, fields, get_string, items, text
-from custody.core.errors import InputError
+from custody.capture.typed_field import Fields, fields, first_string, get_int, get_string, items, text
 from custody.core.views import Text
-from custody.core.wire.canonical import Json, parse
+from custody.core.wire.canonical import Json
 from custody.core.wire.event_views import text_view
 
 SHELL, READ, WRITE, REPLACE, DELETE, PATCH = "shell", "read", "write", "replace", "delete", "patch"
@@ -124,7 +124,7 @@ def given_of(*said: object) -> tuple[dict[str, Any], str | None]:
         value = json_in(argument) if isinstance(argument, str) else argument
         given |= fields(value)
         patch = argument if isinstance(argument, str) and value is None and argument.strip() else patch
-    return given, patch or next((given[name] for name in ("patch", "input") if isinstance(given.get(name), str)), None)
+    return given, patch or first_string(given, ("patch", "input"))
 
 
 def answer_of(said: object) -> ToolOutput:
@@ -137,9 +137,7 @@ def answer_of(said: object) -> ToolOutput:
     value = json_in(said) if isinstance(said, str) else said
     if not isinstance(value, dict):
         return ToolOutput(get_string(said) or "")
-    words = next((value[name] for name in WORDS if isinstance(value.get(name), str)), "")
-    code = value.get("exitCode", value.get("exit_code"))
-    return ToolOutput(words, code if isinstance(code, int) and not isinstance(code, bool) else None)
+    return ToolOutput(first_string(value, WORDS) or "", get_int(value.get("exitCode", value.get("exit_code"))))
 
 
 def path_in(given: Fields) -> str | None:
@@ -149,11 +147,8 @@ def path_in(given: Fields) -> str | None:
 
 
 def json_in(said: str) -> Json:
-    """The object or list that a text is as JSON; None where it is none."""
-    try:
-        return parse(said.encode("utf-8", "surrogatepass")) if said.lstrip()[:1] in ("{", "[") else None
-    except InputError:
-        return None  # words that only begin like JSON
+    """The object or list that a text of a database is as JSON; None where it is none."""
+    return typed_field.json_in(said, "surrogatepass")
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -7,15 +7,12 @@ from msgspec.structs import replace
 from custody.capture.agents.cursor.sources import opened
 from custody.capture.agents.cursor.tool_calls import CursorCall, add_effects, answer_of, given_of, model_of, writes_of
 from custody.capture.tool_use import use_views
-from custody.capture.transcript_event import session_of, use_of
+from custody.capture.transcript_event import call_view, prompt_view, session_of, use_of
 from custody.capture.typed_field import Fields, fields, get_string, items, text
-from custody.core.ids import AgentName, CallId, PromptId, SessionId
-from custody.core.views import CallStatus, Prompt, ToolCall, View
+from custody.core.views import CallStatus, View
 from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import about_of
-from custody.core.wire.time import ns_from
 
-CURSOR = AgentName("cursor")
 LINE = "line-"
 """How calls are named that only a transcript tells of, by their place."""
 DONE = frozenset(("completed", "success"))
@@ -57,8 +54,7 @@ def _prompt(event: TranscriptEvent, said: Fields) -> Iterator[View]:
     if event.subagent is not None or asked is None:
         return
     # A hook names a prompt by the request that it began.
-    named = PromptId(get_string(said.get("requestId")) or event.id)
-    yield Prompt(AgentName(event.agent), SessionId(event.session), named, ns_from(event.at), asked)
+    yield prompt_view(event, get_string(said.get("requestId")) or event.id, asked)
 
 
 def _calls(event: TranscriptEvent, said: Fields) -> Iterator[View]:
@@ -71,19 +67,7 @@ def _call(event: TranscriptEvent, said: Fields, call: Fields, made: CallReferenc
     if status is CallStatus.OK and called.answer.failed:
         status = CallStatus.FAILED
     use = replace(use_of(event, made), opened=tuple(opened(called)), writes=writes_of(called))
-    yield ToolCall(
-        agent=use.agent,
-        session=use.session,
-        id=use.call,
-        name=made.name,
-        started_ns=use.at_ns,
-        ended_ns=None if status is CallStatus.RUNNING else use.at_ns,
-        status=status,
-        parent=None if event.parent_call is None else CallId(event.parent_call),
-        subagent=event.subagent,
-        model=model_of(said.get("model")),
-        about=about_of(called.given),
-    )
+    yield call_view(event, made, status, model=model_of(said.get("model")), about=about_of(called.given))
     use = add_effects(use, called)
     yield from use_views(replace(use, changes=(), writes=()) if said.get("bare") is True else use, event.commits)
 

@@ -10,25 +10,37 @@ A message that says something is one record, and each of its calls that has ende
 read while it grows brings what is new the next time. What a model thought is not kept.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
-from typing import Literal
 
 from custody.capture.agents.gemini.locations import CHATS, root_above, root_of
 from custody.capture.agents.gemini.tool_calls import EDITING, model_named, read_commit_names
 from custody.capture.agents.gemini.views import calls_in, named_use, names_changed, names_in
 from custody.capture.hook.call_name import call_of, extract_result_text
-from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
-from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
+from custody.capture.line_reader import FileLine
+from custody.capture.transcripts import (
+    ChangedFile,
+    LineProblem,
+    LineResult,
+    OpenedScope,
+    OpenedSessions,
+    SkippedLine,
+    Starts,
+    TranscriptLine,
+    document_in,
+    document_lines,
+    is_id,
+    peek_line,
+    read_objects,
+    timestamp_in,
+    valid_id,
+)
 from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.errors import InputError
 from custody.core.wire.canonical import Json, parse
-from custody.core.wire.time import ns_from, text_from
+from custody.core.wire.time import text_from
 
-WHOLE_BYTES_MAX = 64 << 20
 LINES = ".jsonl"
 PATH_MAX = 4096
 KEPT = frozenset(("user", "gemini"))
@@ -39,7 +51,6 @@ UNDER_WAY = frozenset(("validating", "scheduled", "executing", "awaiting_approva
 WORDS_FOR_PEOPLE = frozenset(("displayName", "description", "renderOutputAsMarkdown"))
 LEFT_OUT = frozenset(("toolCalls", "thoughts", "tokens"))
 
-_ID = re.compile(r"[\x21-\x7e]{1,200}")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ABOUT_ITSELF = re.compile(rb'  "(sessionId|projectHash|kind)": "([\x21-\x7e]{1,200})",?')
 
@@ -51,49 +62,34 @@ class ChatState:
         self.starts = starts
         self.roots = roots or {}
         self.file = file
-        self.session = file.stem if _ID.fullmatch(file.stem) else "unknown"
+        self.session = file.stem if is_id(file.stem) else "unknown"
         self.subagent: str | None = None
         self.hash: str | None = None
         self.root = root_of(file)
         self.at = text_from(file.stat().st_mtime_ns)
-        self.model: str | None = None
-        self.opened: set[str] = set()
+        self.opened = OpenedSessions()
         self.done: set[str] = set()
 
-    def all(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def all(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
         """What the chat holds, whichever of its two shapes it has."""
-        coming = iter(lines)
-        first = next(coming, None)
+        first, together = peek_line(lines)
         if first is None:
             return
-        together = chain([first], coming)
         if self.file.suffix == LINES or _parsed(first.data) is not None:
-            for line in together:
-                yield from self._line(line)
+            yield from read_objects(together, lambda line, value: self._record(line.number, value))
         else:
             yield from self._document(together)
 
-    def _line(self, line: FileLine) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        value = object_in(line)
-        if isinstance(value, LineProblem):
-            yield value
-        elif value is not None:
-            yield from self._record(line.number, value)
-
     # --- a document over many lines -----------------------------------------------------------------------------------
 
-    def _document(self, lines: Iterable[FileLine]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
-        kept, size = [], 0
-        for line in lines:
-            size += line.size
-            if line.size > LINE_BYTES_MAX or size > WHOLE_BYTES_MAX:
-                yield LineProblem(line.number, f"a chat of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
-                return
-            kept.append(line.data)
-        try:
-            value = parse(b"\n".join(kept), bytes_max=WHOLE_BYTES_MAX)
-        except InputError as error:
-            yield LineProblem(len(kept), f"the chat is not whole: {error.message}")
+    def _document(self, lines: Iterable[FileLine]) -> Iterator[LineResult]:
+        kept = document_lines(lines, "chat")
+        if isinstance(kept, LineProblem):
+            yield kept
+            return
+        value = document_in(kept, "chat")
+        if isinstance(value, LineProblem):
+            yield value
             yield from self._pieces(kept)
             return
         self._about(fields(value))
@@ -101,7 +97,7 @@ class ChatState:
         self._look_for_root([name for call in calls_in(fields(value)) for name in names_in(call)])
         yield from self._record(1, value)
 
-    def _pieces(self, lines: Sequence[bytes]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _pieces(self, lines: Sequence[bytes]) -> Iterator[LineResult]:
         """The whole messages of a chat that is cut off, by how it is indented."""
         said = [match for match in map(_ABOUT_ITSELF.fullmatch, lines) if match]
         self._about({match[1].decode(): match[2].decode() for match in said})
@@ -117,7 +113,7 @@ class ChatState:
 
     # --- records ------------------------------------------------------------------------------------------------------
 
-    def _record(self, number: int, value: Json) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _record(self, number: int, value: Json) -> Iterator[LineResult]:
         if not isinstance(value, dict):
             yield LineProblem(number, "not a JSON object")
             return
@@ -133,9 +129,7 @@ class ChatState:
         else:
             yield SkippedLine(get_string(value.get("type")) or "(no type)", False)
 
-    def _metadata(
-        self, number: int, kind: str, said: Mapping[str, Json]
-    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _metadata(self, number: int, kind: str, said: Mapping[str, Json]) -> Iterator[LineResult]:
         self._about(said)
         yield SkippedLine(kind, True, get_string(said.get("version")))
         for message in items(said.get("messages")):
@@ -152,7 +146,7 @@ class ChatState:
         named = get_string(said.get("sessionId"))
         if said.get("kind") == "subagent" and named is not None:
             self.subagent = named
-        if named is None or not _ID.fullmatch(named):
+        if named is None or not is_id(named):
             return
         if self.subagent is None:
             self.session = named
@@ -162,27 +156,21 @@ class ChatState:
             # Older versions lay a subagent's chat beside its parent's: only the call that started it tells whose it is.
             self.session = next((session for session, agent in self.starts if agent == self.subagent), named)
 
-    def _message(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _message(self, number: int, value: dict[str, Json]) -> Iterator[LineResult]:
         kind = get_string(value.get("type")) or "(no type)"
         if kind not in KEPT:
             yield SkippedLine(kind, kind in PASSED_OVER)
             return
-        trouble = self._moment(number, value.get("timestamp"))
-        if trouble is not None:
-            yield trouble
+        yield from self._moment(number, value.get("timestamp"))
         found = [*self._read_message(number, value), *self._called(number, value)]
         yield from found or (SkippedLine(kind, True),)
 
-    def _moment(self, number: int, said: object) -> LineProblem | None:
-        moment = get_string(said)
-        if moment is None:
-            return None
-        try:
-            ns_from(moment)
-        except InputError as error:
-            return LineProblem(number, error.message)
-        self.at = moment
-        return None
+    def _moment(self, number: int, said: object) -> Iterator[LineProblem]:
+        timestamp = timestamp_in(number, said)
+        if isinstance(timestamp, LineProblem):
+            yield timestamp
+        else:
+            self.at = timestamp or self.at
 
     def _read_message(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine]:
         """The message itself, where it has words that were not kept yet."""
@@ -215,9 +203,7 @@ class ChatState:
             if get_string(call.get("status")) in UNDER_WAY or named in self.done:
                 continue
             self.done.add(named)
-            trouble = self._moment(number, call.get("timestamp"))
-            if trouble is not None:
-                yield trouble
+            yield from self._moment(number, call.get("timestamp"))
             yield self._call(number, value, call, around, named)
 
     def _call(self, number: int, value: Fields, call: dict[str, Json], around: Fields, named: str) -> TranscriptLine:
@@ -249,24 +235,15 @@ class ChatState:
     def _parent(self) -> str | None:
         return None if self.subagent is None else self.starts.get((self.session, self.subagent))
 
-    def _opens(self, value: Fields) -> Literal["session", "model"] | None:
-        """Whether the record is the first of its session here, or the first under another model."""
+    def _opens(self, value: Fields) -> OpenedScope | None:
         spoken = None if self.subagent is not None else model_named(value.get("model"))
-        known = self.session in self.opened
-        if known and spoken in (None, self.model):
-            return None
-        self.opened.add(self.session)
-        self.model = spoken or self.model
-        return "model" if known else "session"
+        return self.opened.opens(self.session, spoken, speaker="")
 
     def _named(self, value: Fields, call: str = "") -> str:
         """The record's id: a resumed chat repeats messages, and ids that are no UUIDs may be those of other chats."""
         message = str(value["id"])
         parts = [message] if _UUID.fullmatch(message) else [self.session, self.subagent or "", message]
-        named = ":".join((*parts, call) if call else parts)
-        if _ID.fullmatch(named):
-            return named
-        return f"sha256-{hashlib.sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+        return valid_id(":".join((*parts, call) if call else parts))
 
 
 def _slim(call: Mapping[str, Json]) -> dict[str, Json]:

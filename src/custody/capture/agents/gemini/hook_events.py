@@ -13,68 +13,46 @@ from msgspec.structs import replace
 from custody.capture.agents.gemini.sources import SERVERS
 from custody.capture.agents.gemini.tool_calls import add_effects, model_named
 from custody.capture.hook.call_name import call_of, extract_result_text
-from custody.capture.hook_event import ObservedHookEvent, prompt_id, views_by
+from custody.capture.hook_event import ObservedHookEvent, prompt_id, session_end, views_by
 from custody.capture.tool_use import use_views
-from custody.capture.typed_field import Fields, fields, get_string, text
-from custody.core.ids import CallId, PromptId
-from custody.core.views import CallStatus, Prompt, Session, ToolCall, View
+from custody.capture.typed_field import fields, text
+from custody.core.ids import CallId
+from custody.core.views import CallStatus, View
 from custody.core.wire.event import HookEvent
 from custody.core.wire.event_views import about_of
 
 
 def views_of(event: HookEvent) -> tuple[View, ...]:
     """The views that one hook event gives; none without a session or for an event that says nothing of its own."""
-    return views_by(event, EVENTS, _GeminiHookEvent)
+    return views_by(event, EVENTS, ObservedHookEvent)
 
 
-class _GeminiHookEvent(ObservedHookEvent):
-    """An event with what this agent says of it."""
-
-    def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
-        super().__init__(event, session)
-        self.said = said
+def _session(seen: ObservedHookEvent) -> Iterator[View]:
+    yield seen.begun(seen.model)
 
 
-def _session(seen: _GeminiHookEvent) -> Iterator[View]:
-    yield seen.begun(None)
-
-
-def _session_end(seen: _GeminiHookEvent) -> Iterator[View]:
-    yield seen.ended()
-
-
-def _model(seen: _GeminiHookEvent) -> Iterator[View]:
+def _model(seen: ObservedHookEvent) -> Iterator[View]:
     named = model_named(fields(seen.said.get("llm_request")).get("model"))
     if named is not None:
-        yield Session(agent=seen.agent, id=seen.session, started_ns=seen.at_ns, model=named)
+        yield seen.speaks(named)
 
 
-def _prompt(seen: _GeminiHookEvent) -> Iterator[View]:
+def _prompt(seen: ObservedHookEvent) -> Iterator[View]:
     asked = text(seen.said.get("prompt"))
     if asked is None or (asked.content is not None and not asked.content.strip()):
         return
-    named = PromptId(seen.event.id) if asked.content is None else prompt_id(asked.content)
-    yield Prompt(seen.agent, seen.session, named, seen.at_ns, asked)
+    yield seen.typed(asked, None if asked.content is None else prompt_id(asked.content))
 
 
-def _call(seen: _GeminiHookEvent) -> Iterator[View]:
+def _call(seen: ObservedHookEvent) -> Iterator[View]:
     said = seen.said
-    tool, given, answer = get_string(said.get("tool_name")), said.get("tool_input"), fields(said.get("tool_response"))
+    tool, given, answer = seen.tool, said.get("tool_input"), fields(said.get("tool_response"))
     if not tool:
         return
     failed = bool(answer.get("error"))
     # A hook of before calls were named by their content has none.
     call = CallId(seen.event.call or call_of(tool, given, answer.get("llmContent")))
-    yield ToolCall(
-        agent=seen.agent,
-        session=seen.session,
-        id=call,
-        name=tool,
-        started_ns=seen.at_ns,
-        ended_ns=seen.at_ns,
-        status=CallStatus.FAILED if failed else CallStatus.OK,
-        about=about_of(given),
-    )
+    yield seen.called(call, CallStatus.FAILED if failed else CallStatus.OK, about=about_of(given))
     served = isinstance(said.get("mcp_context"), dict) and not tool.startswith(SERVERS)
     use = replace(
         seen.use(call, f"{SERVERS}{tool}" if served else tool),
@@ -86,10 +64,10 @@ def _call(seen: _GeminiHookEvent) -> Iterator[View]:
     yield from use_views(add_effects(use))
 
 
-EVENTS: Mapping[str, Callable[[_GeminiHookEvent], Iterator[View]]] = MappingProxyType(
+EVENTS: Mapping[str, Callable[[ObservedHookEvent], Iterator[View]]] = MappingProxyType(
     {
         "SessionStart": _session,
-        "SessionEnd": _session_end,
+        "SessionEnd": session_end,
         "BeforeModel": _model,
         "AfterModel": _model,
         "BeforeToolSelection": _model,

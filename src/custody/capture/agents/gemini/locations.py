@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from custody.capture.file_probe import first_lines, read_json_object, small_file
+from custody.capture.file_probe import first_lines, is_below, read_json_object, small_file, user_folder
 from custody.capture.line_reader import files_below
 from custody.capture.typed_field import Fields, fields, get_string
 
@@ -27,8 +27,7 @@ FOLDERS_MAX = 100
 
 def home_of(environment: Mapping[str, str]) -> Path:
     """``tmp`` in the user's Gemini folder."""
-    named = environment.get("GEMINI_CLI_HOME") or environment.get("HOME") or "~"
-    return Path(named).expanduser() / ".gemini" / "tmp"
+    return user_folder(environment, "GEMINI_CLI_HOME", "").expanduser() / ".gemini" / "tmp"
 
 
 def project_hash(root: str) -> str:
@@ -57,24 +56,21 @@ def _is_chat(file: Path) -> bool:
 
 def is_opening(data: bytes) -> bool:
     """Whether a line is one of a chat's first: what it says of itself, on one line or over several."""
-    if b'"projectHash"' not in data:
-        return False
-    said = read_json_object(data) or read_json_object(b"{%s}" % data.strip().rstrip(b","))
-    return isinstance(said.get("projectHash"), str)
+    return _hash_on(data) is not None
 
 
 def chats_of(home: Path, trees: Sequence[str]) -> list[Path]:
     """The chats below ``home`` of projects in one of these work trees or below it."""
     known = roots_of(trees)
     roots, names = set(known.values()), set(known)
-    names |= {slug for path, slug in _registered(home).items() if isinstance(slug, str) and _is_in(path, roots)}
+    names |= {slug for path, slug in _registered(home).items() if isinstance(slug, str) and is_below(path, roots)}
     ours: dict[str, bool] = {}
     found = []
     for file in chats_below(home):
         project = file.relative_to(home).parts[0]
         if project not in ours:
             marked = marked_root(home / project)
-            ours[project] = project in names if marked is None else _is_in(marked, roots)
+            ours[project] = project in names if marked is None else is_below(marked, roots)
         if ours[project] or _hash_in(file) in names:
             found.append(file)
     return found
@@ -110,16 +106,15 @@ def root_above(name: str, said: str) -> str | None:
 
 
 def _hash_in(file: Path) -> str | None:
-    for line in first_lines(file):
-        if is_opening(line):
-            said = read_json_object(line) or read_json_object(b"{%s}" % line.strip().rstrip(b","))
-            return get_string(said.get("projectHash"))
-    return None
+    return next(filter(None, map(_hash_on, first_lines(file))), None)
+
+
+def _hash_on(data: bytes) -> str | None:
+    if b'"projectHash"' not in data:
+        return None
+    said = read_json_object(data) or read_json_object(b"{%s}" % data.strip().rstrip(b","))
+    return get_string(said.get("projectHash"))
 
 
 def _registered(home: Path) -> Fields:
     return fields(read_json_object(small_file(home.parent / REGISTRY)).get("projects"))
-
-
-def _is_in(path: str, roots: set[str]) -> bool:
-    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)

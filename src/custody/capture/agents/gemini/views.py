@@ -9,13 +9,12 @@ from custody.capture.agents.gemini.tool_calls import add_effects, edited_path, k
 from custody.capture.hook.call_name import extract_result_text
 from custody.capture.hook_event import prompt_id
 from custody.capture.tool_use import ToolUse, use_views
-from custody.capture.transcript_event import bare_use, session_of, use_of
+from custody.capture.transcript_event import bare_use, call_view, prompt_view, record_views, use_of
 from custody.capture.typed_field import Fields, fields, get_string, items
-from custody.core.ids import AgentName, CallId, SessionId
-from custody.core.views import CallStatus, Prompt, ToolCall, View
+from custody.core.ids import AgentName
+from custody.core.views import CallStatus, View
 from custody.core.wire.event import CallReference, TranscriptEvent
 from custody.core.wire.event_views import about_of, text_view
-from custody.core.wire.time import ns_from
 
 GEMINI = AgentName("gemini")
 OK = "success"
@@ -34,10 +33,7 @@ NOT_TYPED = (
 
 def views_of(event: TranscriptEvent) -> tuple[View, ...]:
     """The views that one kept message or call gives."""
-    line = fields(event.payload)
-    read = MESSAGES.get(get_string(line.get("type")) or "")
-    opening = (session_of(event, model_named(line.get("model"))),) if event.opens else ()
-    return (*opening, *(read(event, line) if read else ()))
+    return record_views(event, MESSAGES, model_named(fields(event.payload).get("model")))
 
 
 def add_call(use: ToolUse, call: Fields) -> ToolUse:
@@ -83,8 +79,7 @@ def _prompt(event: TranscriptEvent, line: Fields) -> Iterator[View]:
         return
     # What a person typed, where files that it names were put into what the model got.
     typed = extract_result_text(line.get("displayContent")) or said
-    named = prompt_id(_joined(line.get("content")))
-    yield Prompt(AgentName(event.agent), SessionId(event.session), named, ns_from(event.at), text_view(typed))
+    yield prompt_view(event, prompt_id(_joined(line.get("content"))), text_view(typed))
 
 
 def _joined(content: object) -> str:
@@ -98,20 +93,8 @@ def _calls(event: TranscriptEvent, line: Fields) -> Iterator[View]:
 
 
 def _call(event: TranscriptEvent, line: Fields, call: Fields, made: CallReference) -> Iterator[View]:
-    at_ns = ns_from(event.at)
-    yield ToolCall(
-        agent=AgentName(event.agent),
-        session=SessionId(event.session),
-        id=CallId(made.id),
-        name=made.name,
-        started_ns=at_ns,
-        ended_ns=at_ns,
-        status=STATUSES.get(get_string(call.get("status")) or "", CallStatus.ABANDONED),
-        parent=None if event.parent_call is None else CallId(event.parent_call),
-        subagent=event.subagent,
-        model=model_named(line.get("model")),
-        about=about_of(call.get("args")),
-    )
+    status = STATUSES.get(get_string(call.get("status")) or "", CallStatus.ABANDONED)
+    yield call_view(event, made, status, model=model_named(line.get("model")), about=about_of(call.get("args")))
     use = add_effects(add_call(use_of(event, made), call))
     yield from use_views(replace(use, writes=writes_of(use), commits=known_commits(use, event.commits)))
 

@@ -19,7 +19,7 @@ from custody.capture.hook_event import ObservedHookEvent, views_by
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, fields, get_string, items, model, text
 from custody.core.ids import CallId, PromptId
-from custody.core.views import CallStatus, Prompt, ToolCall, View
+from custody.core.views import CallStatus, ToolCall, View
 from custody.core.wire.event import HookEvent
 
 
@@ -32,11 +32,9 @@ class _OpencodeEvent(ObservedHookEvent):
     """An event with what this agent says of it."""
 
     def __init__(self, event: HookEvent, session: str, said: Fields) -> None:
-        super().__init__(event, session)
-        self.said = said
+        super().__init__(event, session, said)
         self.model = model(said.get("model"))
         self.subagent = get_string(said.get("agent_id"))
-        self.tool = get_string(said.get("tool_name")) or ""
 
 
 def _session(seen: _OpencodeEvent) -> Iterator[View]:
@@ -51,53 +49,40 @@ def _prompt(seen: _OpencodeEvent) -> Iterator[View]:
     yield seen.begun(seen.model)
     asked = text(seen.said.get("prompt"))
     if asked is not None and asked.content != "":
-        named = get_string(seen.said.get("prompt_id")) or seen.event.id
-        yield Prompt(seen.agent, seen.session, PromptId(named), seen.at_ns, asked)
+        yield seen.typed(asked, PromptId(get_string(seen.said.get("prompt_id")) or ""))
 
 
-def _make_call_start(seen: _OpencodeEvent) -> Iterator[View]:
-    if seen.event.call is not None and seen.tool:
-        yield _call(seen, CallId(seen.event.call), CallStatus.RUNNING)
+def _begun(seen: _OpencodeEvent) -> Iterator[View]:
+    if seen.call is not None and seen.tool:
+        yield _call(seen, seen.call, CallStatus.RUNNING)
 
 
 def _ended(seen: _OpencodeEvent) -> Iterator[View]:
-    if seen.event.call is None or not seen.tool:
+    if seen.call is None or not seen.tool:
         return
-    call, answer = CallId(seen.event.call), fields(seen.said.get("tool_response"))
+    answer = fields(seen.said.get("tool_response"))
     use = replace(
-        seen.use(call, seen.tool),
+        seen.use(seen.call, seen.tool),
         input=fields(seen.said.get("tool_input")),
         response=fields(answer.get("metadata")),
         answer=items(answer.get("content")),
         words=get_string(answer.get("output")) or get_string(answer.get("error")) or "",
         failed=isinstance(answer.get("error"), str),
     )
-    yield _call(seen, call, status_of(use))
-    yield from use_views(add_effects(use, seen.event.folder or get_string(seen.said.get("cwd"))))
+    yield _call(seen, seen.call, status_of(use))
+    yield from use_views(add_effects(use, seen.folder))
 
 
 def _call(seen: _OpencodeEvent, call: CallId, status: CallStatus) -> ToolCall:
     parent = get_string(seen.said.get("parent_call")) if seen.subagent is not None else None
-    return ToolCall(
-        agent=seen.agent,
-        session=seen.session,
-        id=call,
-        name=seen.tool,
-        started_ns=seen.at_ns,
-        ended_ns=None if status is CallStatus.RUNNING else seen.at_ns,
-        status=status,
-        parent=None if parent is None else CallId(parent),
-        subagent=seen.subagent,
-        model=seen.model,
-        about=about(seen.said.get("tool_input")),
-    )
+    return seen.called(call, status, about=about(seen.said.get("tool_input")), parent=parent)
 
 
 EVENTS: Mapping[str, Callable[[_OpencodeEvent], Iterator[View]]] = MappingProxyType(
     {
         "session.created": _session,
         "chat.message": _prompt,
-        "tool.execute.before": _make_call_start,
+        "tool.execute.before": _begun,
         "tool.execute.after": _ended,
         "message.part.updated": _ended,
     }

@@ -11,17 +11,27 @@ done in it, ``session_message``; the older tables stay behind. What was moved fr
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
-from custody.capture.database_rows import Database, DatabaseRow, RowSelection, is_database, line_of, open_agent_database
+from custody.capture.database_rows import (
+    Database,
+    DatabaseRow,
+    RowSelection,
+    is_database,
+    json_line,
+    line_of,
+    open_agent_database,
+    select_row,
+)
+from custody.capture.file_probe import is_below, resolve_trees, root_session, user_home
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, files_below
-from custody.capture.transcripts import LineProblem
-from custody.capture.typed_field import Fields, fields, get_string, items
+from custody.capture.transcripts import LineProblem, document_in, document_lines
+from custody.capture.typed_field import Fields, fields, get_string, items, milliseconds
 from custody.core.errors import InputError
-from custody.core.wire.canonical import Json, dump, parse
+from custody.core.wire.canonical import Json, parse
 
 SESSION_ID = "ses_"
 SESSIONS, OLD_SESSIONS = "session", "info"
@@ -31,7 +41,6 @@ UNREAD = "sessions"
 WHOLE_BYTES_MAX = 64 << 20
 SESSIONS_MAX = 100_000
 """Of one database, with what it says of them in no more bytes than a session may have: all are held at once."""
-DEPTH_MAX = 100
 
 TABLES = ("session", "session_v2")
 """Where sessions are told of; since 2.0 the second one has those of the first too."""
@@ -53,15 +62,13 @@ class SessionInfo:
     def line(self, number: int) -> FileLine:
         """The session's own line."""
         about: dict[str, Json] = {"id": self.id, "directory": self.directory, "version": self.version}
-        data = dump({**about, "table": "session", "created": self.created, "root": self.root or self.id})
-        return FileLine(number, data, len(data), True)
+        return json_line(number, {**about, "table": "session", "created": self.created, "root": self.root or self.id})
 
 
 def home_of(environment: Mapping[str, str]) -> Path:
     """The user's data folder of opencode."""
     named = environment.get("XDG_DATA_HOME", "")
-    base = Path(named) if os.path.isabs(named) else Path(environment.get("HOME") or "~").expanduser() / ".local/share"
-    return base / "opencode"
+    return (Path(named) if os.path.isabs(named) else user_home(environment) / ".local/share") / "opencode"
 
 
 def sessions_below(place: Path) -> list[Path]:
@@ -87,12 +94,12 @@ def _is_own(file: Path) -> bool:
 
 def sessions_of(home: Path, trees: Sequence[str]) -> list[Path]:
     """The sessions below ``home`` that began in one of these work trees or below it, in the order in which they did."""
-    roots = {root for tree in trees for root in (tree, os.path.realpath(tree))}
+    roots = resolve_trees(trees)
     found: list[tuple[int, Path]] = []
     for file in sessions_below(home / "storage" / SESSIONS) + sessions_below(home / "project"):
         if _is_session(file):
             kept = _read_session_info(_document(file))
-            if _is_in(kept.directory or _worked_in(file), roots):
+            if is_below(kept.directory or _worked_in(file), roots):
                 found.append((kept.created, file))
     for file in sorted(home.glob(DATABASES)):
         try:
@@ -101,7 +108,7 @@ def sessions_of(home: Path, trees: Sequence[str]) -> list[Path]:
         except OSError:
             found.append((0, file / UNREAD))
             continue
-        found += [(kept.created, file / kept.id) for kept in kept_in if _is_in(kept.directory, roots)]
+        found += [(kept.created, file / kept.id) for kept in kept_in if is_below(kept.directory, roots)]
     return [file for _, file in sorted(found, key=lambda pair: pair[0])]
 
 
@@ -132,8 +139,10 @@ def _sessions(database: Database, wanted: str | None = None) -> Iterator[Session
             id=named,
             directory=get_string(said.get("directory")) or _worktree(database, said.get("project_id")),
             version=get_string(said.get("version")),
-            created=_number(said.get("time_created")),
-            root=_root(named, parents.get if wanted is None else lambda session_id: _above(database, session_id)),
+            created=milliseconds(said.get("time_created")),
+            root=root_session(
+                named, parents.get if wanted is None else lambda session_id: _above(database, session_id)
+            ),
         )
 
 
@@ -150,9 +159,11 @@ def _collect_sessions(rows: Iterable[DatabaseRow]) -> list[dict[str, Json]]:
 
 
 def _select_rows(table: str, columns: tuple[str, ...], named: str | None) -> RowSelection:
-    if named is None:
-        return RowSelection(table=table, columns=columns, key="id")
-    return RowSelection(table=table, columns=columns, where="id = ?", values=(named,), key="id")
+    return (
+        RowSelection(table=table, columns=columns, key="id")
+        if named is None
+        else select_row(table, columns, "id", named)
+    )
 
 
 def _above(database: Database, named: str) -> str | None:
@@ -210,7 +221,7 @@ def lines_below(file: Path, own: Iterable[FileLine]) -> Iterator[FileLine | Line
     kept = _read_session_info(said, file.stem)
     old = file.parent.name == OLD_SESSIONS
     base = file.parents[1] if old else file.parents[2]
-    root = _root(kept.id, lambda named: _parent_of(file, named))
+    root = root_session(kept.id, lambda named: _parent_of(file, named))
     yield replace(kept, directory=kept.directory or _worked_in(file), root=root).line(next(number))
     for message in _files(base / "message" / file.stem):
         yield _line(next(number), "message", message)
@@ -229,8 +240,7 @@ def _exported(said: Fields, number: Iterator[int]) -> Iterator[FileLine | LinePr
 
 
 def _row(table: str, said: Fields, number: int) -> FileLine:
-    data = dump({"table": table, "id": get_string(said.get("id")), "data": dict(said)})
-    return FileLine(number, data if len(data) <= LINE_BYTES_MAX else b"", len(data), True)
+    return json_line(number, {"table": table, "id": get_string(said.get("id")), "data": dict(said)})
 
 
 def _line(number: int, table: str, file: Path) -> FileLine | LineProblem:
@@ -246,17 +256,9 @@ def _line(number: int, table: str, file: Path) -> FileLine | LineProblem:
 
 
 def _whole(lines: Iterable[FileLine]) -> dict[str, Json] | LineProblem:
-    kept, size = list[bytes](), 0
-    for line in lines:
-        size += line.size
-        if line.size > LINE_BYTES_MAX or size > WHOLE_BYTES_MAX:
-            return LineProblem(line.number, f"a session of this form may have {WHOLE_BYTES_MAX:,} bytes, a line fewer")
-        kept.append(line.data)
-    try:
-        value = parse(b"\n".join(kept), bytes_max=WHOLE_BYTES_MAX)
-    except InputError as error:
-        return LineProblem(len(kept), f"the session is not whole: {error.message}")
-    return value if isinstance(value, dict) else LineProblem(1, "not a JSON object")
+    kept = document_lines(lines, "session")
+    value = kept if isinstance(kept, LineProblem) else document_in(kept, "session")
+    return value if isinstance(value, dict | LineProblem) else LineProblem(1, "not a JSON object")
 
 
 def _read_session_info(said: Fields, named: str = "") -> SessionInfo:
@@ -264,7 +266,7 @@ def _read_session_info(said: Fields, named: str = "") -> SessionInfo:
         id=named or get_string(said.get("id")) or "unknown",
         directory=get_string(said.get("directory")),
         version=get_string(said.get("version")),
-        created=_number(fields(said.get("time")).get("created")),
+        created=milliseconds(fields(said.get("time")).get("created")),
     )
 
 
@@ -298,23 +300,3 @@ def _document(file: Path) -> Fields:
         return fields(parse(file.read_bytes())) if file.stat().st_size <= LINE_BYTES_MAX else {}
     except (OSError, InputError):
         return {}  # named when it is read
-
-
-# --- both -------------------------------------------------------------------------------------------------------------
-
-
-def _root(named: str, parent_of: Callable[[str], str | None]) -> str:
-    for _ in range(DEPTH_MAX):
-        above = parent_of(named)
-        if not above:
-            return named
-        named = above
-    return named
-
-
-def _number(said: object) -> int:
-    return int(said) if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < 2**53 else 0
-
-
-def _is_in(path: str | None, roots: set[str]) -> bool:
-    return path is not None and any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)

@@ -9,10 +9,8 @@ that 1.15 to 1.17 wrote were read with it. What a model thought, and what it sai
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Literal
 
 from msgspec.structs import replace
 
@@ -21,11 +19,22 @@ from custody.capture.agents.opencode.tool_fields import SHELLS, TASKS
 from custody.capture.line_reader import FileLine
 from custody.capture.tool_use import ToolUse
 from custody.capture.transcript_event import bare_use
-from custody.capture.transcripts import ChangedFile, LineProblem, SkippedLine, Starts, TranscriptLine, object_in
-from custody.capture.typed_field import Fields, fields, get_string, items
-from custody.core.errors import InputError
+from custody.capture.transcripts import (
+    ChangedFile,
+    LineProblem,
+    LineResult,
+    OpenedScope,
+    OpenedSessions,
+    SkippedLine,
+    Starts,
+    TranscriptLine,
+    is_id,
+    object_in,
+    valid_id,
+)
+from custody.capture.typed_field import Fields, fields, get_string, items, json_in
 from custody.core.ids import AgentName
-from custody.core.wire.canonical import Json, parse
+from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
 
 OPENCODE = AgentName("opencode")
@@ -45,8 +54,6 @@ TWICE: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """What metadata repeats of a call's output, or of another session."""
 LEFT_OUT = ("diagnostics", "preview")
 
-_ID = re.compile(r"[\x21-\x7e]{1,200}")
-
 
 class SessionReadState:
     """How far sessions were read."""
@@ -61,9 +68,9 @@ class SessionReadState:
         self.named = ""
         self.typed: list[tuple[int, str]] = []
         self.persons: set[str] = set()
-        self.models: dict[str, str | None] = {}
+        self.opened = OpenedSessions()
 
-    def all(self, lines: Iterable[FileLine | LineProblem]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def all(self, lines: Iterable[FileLine | LineProblem]) -> Iterator[LineResult]:
         """What the lines hold."""
         for line in lines:
             value = line if isinstance(line, LineProblem) else object_in(line)
@@ -73,7 +80,7 @@ class SessionReadState:
                 yield from self._row(line.number, value)
         yield from self._prompt()
 
-    def _row(self, number: int, value: dict[str, Json]) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _row(self, number: int, value: dict[str, Json]) -> Iterator[LineResult]:
         kind, named = get_string(value.get("table")), get_string(value.get("id")) or ""
         if kind in ("session", "message", "session_message"):
             yield from self._prompt()
@@ -89,9 +96,7 @@ class SessionReadState:
         else:
             yield SkippedLine(kind or "(no type)", False)
 
-    def _read_row(
-        self, number: int, kind: str, named: str, data: Json
-    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _read_row(self, number: int, kind: str, named: str, data: Json) -> Iterator[LineResult]:
         said = object_of(data)
         if said is None:
             yield LineProblem(number, f"{kind} '{named}' is no JSON object")
@@ -102,9 +107,7 @@ class SessionReadState:
         else:
             yield from self._part(number, named, said)
 
-    def _newer(
-        self, number: int, named: str, kind: str, data: Json
-    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _newer(self, number: int, named: str, kind: str, data: Json) -> Iterator[LineResult]:
         """A message since 2.0, with all that was done in it."""
         said = object_of(data)
         if said is None:
@@ -126,9 +129,7 @@ class SessionReadState:
 
     # --- parts --------------------------------------------------------------------------------------------------------
 
-    def _part(
-        self, number: int, named: str, said: dict[str, Json]
-    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _part(self, number: int, named: str, said: dict[str, Json]) -> Iterator[LineResult]:
         kind = get_string(said.get("type")) or "(no type)"
         if kind == "tool":
             yield from self._tool(number, named, said)
@@ -164,12 +165,10 @@ class SessionReadState:
             opens=self._opens(),
         )
 
-    def _tool(
-        self, number: int, named: str, said: dict[str, Json]
-    ) -> Iterator[TranscriptLine | SkippedLine | LineProblem]:
+    def _tool(self, number: int, named: str, said: dict[str, Json]) -> Iterator[LineResult]:
         tool, call, state = get_string(said.get("tool")), get_string(said.get("callID")), fields(said.get("state"))
         status = get_string(state.get("status")) or "(no status)"
-        if not tool or not call or not _ID.fullmatch(call):
+        if not tool or not call or not is_id(call):
             yield LineProblem(number, f"part '{named}' is a call without an id or a name")
         elif get_string(self.message.get("parentID")) in self.persons:
             yield SkippedLine("command of a person", True)
@@ -189,7 +188,7 @@ class SessionReadState:
         files = () if use.failed else (*names_changed(tool, use.input, use.response), *names_written(use))
         return TranscriptLine(
             line=number,
-            id=_record(f"{call}:{start}" if isinstance(start, int) else part),
+            id=valid_id(f"{call}:{start}" if isinstance(start, int) else part),
             session=self.root,
             at=self.at,
             payload={"type": "call", "message": self._about(), "part": _slim(said, tool)},
@@ -223,14 +222,8 @@ class SessionReadState:
             get_string(self.message.get("modelID")) or get_string(chosen.get("modelID")) or get_string(chosen.get("id"))
         )
 
-    def _opens(self) -> Literal["session", "model"] | None:
-        """Whether the record is the first of its session here, or the first under another model."""
-        spoken = None if self._subagent is not None else self._model()
-        known = self.root in self.models
-        if known and spoken in (None, self.models[self.root]):
-            return None
-        self.models[self.root] = spoken or self.models.get(self.root)
-        return "model" if known else "session"
+    def _opens(self) -> OpenedScope | None:
+        return self.opened.opens(self.root, None if self._subagent is not None else self._model())
 
     def _moment(self, said: object) -> None:
         """Take up a moment in milliseconds; what is none leaves the last one."""
@@ -278,20 +271,10 @@ def add_state(use: ToolUse, state: Fields) -> ToolUse:
     )
 
 
-def _record(named: str) -> str:
-    if _ID.fullmatch(named):
-        return named
-    return f"sha256-{hashlib.sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
 def object_of(data: Json) -> dict[str, Json] | None:
     """The object that a database keeps as text and a file as it is; None for anything else."""
-    if isinstance(data, str):
-        try:
-            data = parse(data.encode("utf-8", "surrogatepass"))
-        except InputError:
-            return None
-    return data if isinstance(data, dict) else None
+    value = json_in(data, "surrogatepass") if isinstance(data, str) else data
+    return value if isinstance(value, dict) else None
 
 
 def _slim(said: dict[str, Json], tool: str) -> dict[str, Json]:

@@ -4,7 +4,7 @@ import re
 
 from custody.capture.command_facts import ToolOutput
 from custody.capture.tool_use import ToolUse
-from custody.capture.typed_field import Fields, fields, get_string, items
+from custody.capture.typed_field import Fields, fields, get_int, get_string, items
 from custody.core.views import CallStatus
 from custody.core.wire.event_views import about_of
 
@@ -35,8 +35,7 @@ def path_in(given: Fields) -> str | None:
 
 def answer_of(use: ToolUse) -> ToolOutput:
     """How a command ended and what it printed; one that was stopped has no exit code."""
-    code = use.response.get("exit")
-    known = code if isinstance(code, int) and not isinstance(code, bool) else None
+    known = get_int(use.response.get("exit"))
     words = _AROUND.sub("", use.words)
     # Since 2.0 one that goes on in the background, or ran out of time, says so itself.
     stopped = use.response.get("status") == "running" or use.response.get("timeout") is True

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import TRANSCRIPT_READERS, FileLine, LineProblem, SkippedLine, TranscriptLine, transcript_views
-from custody.capture.agents.claude.transcript import ClaudeTranscripts, project_name
+from custody.capture.agents.claude.transcript import project_name
 from custody.core.errors import InputError
 from custody.core.views import Prompt, ToolCall
 from custody.core.wire.canonical import parse
@@ -179,4 +179,4 @@ def test_the_name_of_a_project_folder() -> None:
     [({"CLAUDE_CONFIG_DIR": "/c"}, "/c/projects"), ({"HOME": "/h"}, "/h/.claude/projects")],
 )
 def test_where_transcripts_are_kept(environment: dict[str, str], home: str) -> None:
-    assert ClaudeTranscripts().home(environment) == Path(home)
+    assert READER.home(environment) == Path(home)

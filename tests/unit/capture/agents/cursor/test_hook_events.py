@@ -15,6 +15,7 @@ from custody.capture.agents.cursor.tool_calls import answer_of, given_of, kind_o
 from custody.capture.hook.call_match import OWN
 from custody.capture.hook.snapshot import phase_of
 from custody.capture.line_reader import lines_of
+from custody.capture.transcripts import read_objects
 from custody.core.lines import Lines
 from custody.core.paths import RepoPath
 from custody.core.views import (
@@ -119,7 +120,9 @@ def test_a_line_of_a_transcript_tells_what_was_typed_and_when(
     file = tmp_path / "conversation.jsonl"
     content = said if plainly else [{"type": "text", "text": said}]
     file.write_text(json.dumps({"role": "user", "message": {"content": content}}) + "\n")
-    found = [item for item in Conversation({}, file).lines(lines_of(file)) if isinstance(item, TranscriptLine)]
+    found = [
+        item for item in read_objects(lines_of(file), Conversation({}, file).line) if isinstance(item, TranscriptLine)
+    ]
     told = [(item.at[:16], item.payload) for item in found]
     assert told == ([] if typed is None else [(f"2026-06-29T{at}", {"role": "user", "text": typed})])
 

@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import LineProblem, SkippedLine, SubagentLaunch, TranscriptLine, lines_of, transcript_views
-from custody.capture.agents.gemini.transcript import GeminiTranscripts
+from custody.capture.agents.gemini.transcript import READER
 from custody.capture.hook.call_name import call_of
 from custody.core.views import Session, ToolCall, View
 from custody.core.wire.canonical import dump, parse
 from tests.builders.gemini import SESSION, START, Gemini, project_hash
 
 ROOT = "/home/ana/shop"
-READER = GeminiTranscripts()
 
 
 def read(
@@ -277,7 +276,7 @@ def test_an_empty_chat_holds_nothing(tmp_path: Path) -> None:
 
 
 def test_a_document_that_is_too_long_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custody.capture.agents.gemini.chat.WHOLE_BYTES_MAX", 100)
+    monkeypatch.setattr("custody.capture.transcripts.WHOLE_BYTES_MAX", 100)
     (what,) = troubles(a_chat().put(tmp_path, old=True))
     assert "may have 100 bytes" in what
 
