@@ -92,18 +92,18 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class IgnoredKey:
-    """A key of a file that was a rule once and has no effect now; ``constant`` is what holds the value instead."""
+    """A key of a file that was a rule once and has no effect now; ``constant`` holds the value instead."""
 
     origin: RuleOrigin
     constant: str
-    """A module and a name in it, as ``custody.package.module:NAME``."""
+    """A module and a name in it, as ``custody.package.module:NAME``; empty if nothing uses the value any more."""
 
     def __str__(self) -> str:
+        what = f"{printable(self.origin.key or '')} in {printable(self.origin.source)} has no effect"
+        if not self.constant:
+            return f"{what}: no longer used"
         module, _, name = self.constant.partition(":")
-        return (
-            f"{printable(self.origin.key or '')} in {printable(self.origin.source)} has no effect: no longer settable"
-            f" (constant {name} in {module.replace('.', '/')}.py)"
-        )
+        return f"{what}: no longer settable (constant {name} in {module.replace('.', '/')}.py)"
 
 
 def kind_of(hint: Any) -> RuleKind:

@@ -51,7 +51,7 @@ def test_three_observations_and_a_restart(repository: Path) -> None:
     first = graph_show(workspace, ViewOptions())
     assert edges(first)["workflow:plan.py", "capability:read_two", "contains"] == (3, "observed")
     with workspace.reading() as store:
-        kept = {(edge.start, edge.end, edge.edge_type): edge.edge_source for edge in GraphTables(store).edges()}
+        kept = {(edge.start, edge.end, edge.type): edge.source for edge in GraphTables(store).edges()}
     assert kept == {key: source for key, (_, source) in edges(first).items()}
     assert graph_show(Workspace(repository, now_ns=workspace.now_ns), ViewOptions()).edges == first.edges
 

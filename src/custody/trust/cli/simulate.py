@@ -36,7 +36,7 @@ DAY_SIGNS = len("2026-01-31")
 )
 @json_option
 @click.pass_context
-def command(
+def simulate_command(
     ctx: click.Context, *, policy: str | None, since: str, source: Literal["auto", "records", "git"], as_json: bool
 ) -> int:
     """Say what a policy would have let land without review, and what became of it.

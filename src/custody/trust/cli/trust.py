@@ -13,7 +13,7 @@ from custody.trust.cli.approve import approve
 from custody.trust.cli.chance import render_chance
 from custody.trust.cli.record import STORED, open_trust_workspace, record, render_record
 from custody.trust.cli.reverts import reverts
-from custody.trust.cli.simulate import command as simulate
+from custody.trust.cli.simulate import simulate_command
 from custody.trust.cli.vocabulary import moment_line, standing_line, step_line
 from custody.trust.wire.report import TrustListReport, TrustShowReport, TrustVerifyReport, TrustWhyReport
 
@@ -36,7 +36,7 @@ def trust_command(ctx: click.Context, storage: Path | None) -> None:
     ctx.meta[STORED] = storage
 
 
-trust_command.add_command(simulate)
+trust_command.add_command(simulate_command)
 trust_command.add_command(record)
 trust_command.add_command(reverts)
 
