@@ -12,14 +12,14 @@ from custody.attribution.app.chain_origins import put_origins
 from custody.core.chain_check import Damage, DamageCode, find_missing_tail, misfit
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import Digest, EventId, Link, Seq, StoreId
+from custody.core.ids import Digest, EventId, StoreId
 from custody.core.record import ChainTip, Record, empty_head, head_at
 from custody.core.wire.arrival import ERASED, Arrival, arrival_of
 from custody.core.wire.body import digest_from, digest_text, parts
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.outline import views_from
-from custody.core.wire.report import ImportedChain, ImportReport, IntegrityFinding
-from custody.share.chain_exchange import check_origins
+from custody.core.wire.report import ImportedChain, ImportReport
+from custody.share.chain_exchange import check_origins, report_damages
 from custody.share.wire.export import (
     LINE_BYTES_MAX,
     BodyLine,
@@ -31,6 +31,7 @@ from custody.share.wire.export import (
     OutlineLine,
     PendingLine,
     RecordLine,
+    chain_tip,
     decode_line,
     record_from,
     stored_body,
@@ -48,9 +49,7 @@ def import_export(workspace: Workspace, path: Path) -> ImportReport:
 def _import(workspace: Workspace, file: Path, path: str) -> ImportReport:
     checked = _check(workspace, file, path)
     if checked.damages:
-        findings = [
-            IntegrityFinding(d.code.label, d.what, None if d.record is None else str(d.record)) for d in checked.damages
-        ]
+        findings = report_damages(checked.damages)
         return ImportReport(outcome="found", path=path, chains=[], pending=0, findings=findings)
     with workspace.writing() as store:
         workspace.progress.start("importing", checked.lines)
@@ -136,8 +135,8 @@ def _look(checked: _ExportCheck, line: ExportLine, *, first: bool) -> None:
     match line:
         case Header(chains=chains):
             for chain in chains:
-                store = StoreId(chain.store)
-                checked.promised[store] = ChainTip(store, Seq(chain.seq), Link(bytes.fromhex(chain.link)))
+                tip = chain_tip(chain.store, chain.seq, chain.link)
+                checked.promised[tip.store] = tip
         case BodyLine():
             _look_at_body(checked, line)
         case OutlineLine() | OriginsLine():
@@ -162,14 +161,14 @@ def _look_at_shared(checked: _ExportCheck, line: OutlineLine | OriginsLine) -> N
 
 
 def _look_at_body(checked: _ExportCheck, line: BodyLine) -> None:
-    body = stored_body(line)
-    checked.bodies.add(body.digest)
-    if body.data is None:
-        checked.erased.add(body.digest)
+    digest, data = stored_body(line)
+    checked.bodies.add(digest)
+    if data is None:
+        checked.erased.add(digest)
     else:
-        checked.recent[body.digest] = body.data
-        if digest_of(body.data) != body.digest:
-            what = f"the bytes of {digest_text(body.digest)} are not those that were stored"
+        checked.recent[digest] = data
+        if digest_of(data) != digest:
+            what = f"the bytes of {digest_text(digest)} are not those that were stored"
             checked.damages.append(Damage(DamageCode.BODY_CHANGED, what))
 
 
@@ -206,8 +205,7 @@ def _items(workspace: Workspace, file: Path, digest: str | None) -> Iterator[Rec
         line = decode_line(data)
         match line:
             case BodyLine():
-                body = stored_body(line)
-                yield Body(body.digest, body.data)
+                yield Body(*stored_body(line))
             case OutlineLine(digest=named, views=views):
                 yield Body(digest_from(named), None, views.encode("utf-8", "surrogatepass"))
             case ForkLine():
