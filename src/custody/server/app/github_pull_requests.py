@@ -50,8 +50,8 @@ class Judgement:
     comment: int | None = None
 
 
-Fetch = Callable[[int, Pull], None]
-"""Brings the objects of a pull request into the repository of the workspace."""
+Fetch = Callable[[int], None]
+"""Brings the objects of the pull request of this number into the repository of the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class PullRequestJudge:
         base, head = parse_commit_name(pull.base.sha), parse_commit_name(pull.head.sha)
         said = f"{pull.title}\n\n{pull.body or ''}\n".encode("utf-8", "replace")
         try:
-            self.fetch(number, pull)
+            self.fetch(number)
         except GitError as error:
             return FetchDelayError(error.message, hint=error.hint)
         try:

@@ -31,7 +31,7 @@ def change_verdict(workspace: Workspace, asked: PageParams) -> PageView:
     """What the gate says of an open change; it takes a second, so pages ask for it later."""
     name = asked.needed("change")
     fields = {
-        "verdict": attempt_question(lambda: change_judged(workspace, name)),
+        "verdict": attempt_question(lambda: change_judged(workspace, asked.memory.verdicts, name)),
         "whole": asked.choice("whole", WHOLE),
     }
     return PageView(title="Verdict", template="change_verdict.html", fields=fields)

@@ -4,12 +4,37 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from custody.attribution.wire.stats import StatsReport
 from custody.core.errors import InputError
 from custody.server.app.questions import Note
+from custody.server.page_data.cache import StateCache
+from custody.server.page_data.changes import VerdictTurns
+from custody.server.page_data.clusters import ClusterMemory
+from custody.server.page_data.graph_cache import GraphMemory
+from custody.server.page_data.sessions import SessionMemory
+from custody.server.page_data.simulation import TrialMemory
+from custody.server.page_data.trust import EstimatorMemory
 from custody.workspace.workspace import Workspace
 
 DIGITS_MAX = 9
 WORD_SIGNS_MAX = 4096
+SHARES_REMEMBERED_MAX = 8
+"""Counts of whose lines there are: one takes long in a large repository, and changes with a commit or a record."""
+DECISIONS_REMEMBERED_NS = 120 * 1_000_000_000
+"""After this, what follows from every decision is worked out again, since time has passed."""
+
+
+class PageMemory:
+    """What the pages of one service or one report remember: answers that take seconds to make."""
+
+    def __init__(self) -> None:
+        self.shares: StateCache[StatsReport] = StateCache(most=SHARES_REMEMBERED_MAX)
+        self.clusters: ClusterMemory = StateCache()
+        self.verdicts = VerdictTurns()
+        self.graph = GraphMemory()
+        self.sessions: SessionMemory = StateCache()
+        self.estimators: EstimatorMemory = StateCache(ns_max=DECISIONS_REMEMBERED_NS)
+        self.trials: TrialMemory = StateCache(ns_max=DECISIONS_REMEMBERED_NS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +43,7 @@ class PageParams:
 
     given: Mapping[str, str] = field(default_factory=dict)
     note: Note | None = None
+    memory: PageMemory = field(default_factory=PageMemory)
 
     def text(self, name: str) -> str | None:
         """What was said of ``name``; None where nothing was."""

@@ -10,7 +10,6 @@ from custody.core.ids import CommitSha
 from custody.gate.wire.forms import MARK
 from custody.server.app.github_pull_requests import CHECK, Judgement, PullRequestJudge, ReviewFate
 from custody.server.github.api import GitHub, GitHubBusy, PlainToken
-from custody.server.github.shapes import Pull
 from custody.workspace.workspace import Workspace
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
 from tests.builders.repo import Built, a_history, a_repository
@@ -33,7 +32,7 @@ def built(tmp_path: Path) -> Built:
 @pytest.fixture
 def bench(fake: FakeGitHub, built: Built) -> Iterator[PullRequestJudge]:
     github = GitHub(fake.url, PlainToken(TOKEN), lambda: NOW_NS)
-    yield PullRequestJudge(Workspace(built.path, now_ns=lambda: NOW_NS), github, REPOSITORY, lambda number, pull: None)
+    yield PullRequestJudge(Workspace(built.path, now_ns=lambda: NOW_NS), github, REPOSITORY, lambda number: None)
     github.close()
 
 
@@ -132,11 +131,11 @@ def test_a_busy_github_is_the_callers_to_ask_again(fake: FakeGitHub, built: Buil
     assert bench.judge(3).fate is ReviewFate.TOLD
 
 
-def moving(fake: FakeGitHub, heads: list[str]) -> Callable[[int, Pull], None]:
+def moving(fake: FakeGitHub, heads: list[str]) -> Callable[[int], None]:
     """Whenever the request is fetched, somebody pushes the next head."""
     left = iter(heads)
 
-    def fetch(number: int, _: Pull) -> None:
+    def fetch(number: int) -> None:
         if (head := next(left, None)) is not None:
             fake.pulls[number]["head"]["sha"] = head
 
