@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
+from typing import Literal
 
 from custody.attribution.app.chain_origins import drop_origins, put_origins
 from custody.attribution.app.origin_names import origin_named
@@ -133,9 +134,8 @@ class ChainReader:
         self._recent[digest] = data
         if data is None:
             self._empty.add(digest)
-        elif digest_of(data) != digest:
-            what = f"the bytes of {digest_text(digest)} are not those that were stored"
-            self.damages.append(Damage(DamageCode.BODY_CHANGED, what))
+        else:
+            self.damages.extend(check_bytes(digest, data))
         return Body(digest, data)
 
     def _record(self, record: Record) -> Record:
@@ -158,15 +158,38 @@ class ChainReader:
         payload = self._recent.get(record.entry.digest)
         wanted = {record.entry.digest}
         if payload is not None:
-            value = parse(payload)
-            if dump(value) != payload:
-                raise InputError("a payload is not in canonical form", hint=NOT_OURS)
-            wanted |= parts(value)
-            self._erased.update(read_erased_digest(value) if record.entry.kind == ERASED else ())
+            named, erased = read_payload(payload, record.entry.kind, hint=NOT_OURS)
+            wanted |= named
+            self._erased |= erased
         for digest in sorted(wanted):
             if digest not in self._recent and not self._tables.held([digest]):
                 what = f"record {record.seq} of chain {record.store} names {digest_text(digest)}, which did not come"
                 yield Damage(DamageCode.BODY_MISSING, what, record.ref)
+
+
+def check_bytes(digest: Digest, data: bytes) -> Iterator[Damage]:
+    """Yield what is wrong if these are not the bytes of this digest."""
+    if digest_of(data) != digest:
+        what = f"the bytes of {digest_text(digest)} are not those that were stored"
+        yield Damage(DamageCode.BODY_CHANGED, what)
+
+
+def read_payload(payload: bytes, kind: str, *, hint: str) -> tuple[frozenset[Digest], frozenset[Digest]]:
+    """The texts that a record's payload names, and those that it reports as erased; it has to be canonical JSON."""
+    value = parse(payload)
+    if dump(value) != payload:
+        raise InputError("a payload is not in canonical form", hint=hint)
+    return parts(value), frozenset(read_erased_digest(value) if kind == ERASED else ())
+
+
+def own_heads(store: Store) -> list[ChainTip]:
+    """The ends of the chains that this store appends to or once appended to, and that hold anything."""
+    return [head for head in map(store.tables.head, sorted(store.tables.owned())) if head.seq > 0]
+
+
+def outcome_of(chains: Iterable[SharedChain]) -> Literal["fine", "found"]:
+    """The outcome of sharing these chains: ``found`` when one was refused."""
+    return "found" if any(chain.outcome == "refused" for chain in chains) else "fine"
 
 
 def report_damages(damages: Iterable[Damage]) -> list[IntegrityFinding]:

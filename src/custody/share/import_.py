@@ -10,16 +10,14 @@ from pathlib import Path
 
 from custody.attribution.app.chain_origins import put_origins
 from custody.core.chain_check import Damage, DamageCode, find_missing_tail, misfit
-from custody.core.digest import digest_of
 from custody.core.errors import InputError
 from custody.core.ids import Digest, EventId, StoreId
 from custody.core.record import ChainTip, Record, empty_head, head_at
-from custody.core.wire.arrival import ERASED, Arrival, arrival_of
-from custody.core.wire.body import digest_from, digest_text, parts
-from custody.core.wire.canonical import dump, parse
+from custody.core.wire.arrival import Arrival, arrival_of
+from custody.core.wire.body import digest_from, digest_text
 from custody.core.wire.outline import views_from
 from custody.core.wire.report import ImportedChain, ImportReport
-from custody.share.chain_exchange import check_origins, report_damages
+from custody.share.chain_exchange import check_bytes, check_origins, read_payload, report_damages
 from custody.share.wire.export import (
     LINE_BYTES_MAX,
     BodyLine,
@@ -36,7 +34,7 @@ from custody.share.wire.export import (
     record_from,
     stored_body,
 )
-from custody.store import Body, Fork, Store, read_erased_digest
+from custody.store import Body, Fork, Store
 from custody.workspace.workspace import Workspace
 
 
@@ -167,9 +165,7 @@ def _look_at_body(checked: _ExportCheck, line: BodyLine) -> None:
         checked.erased.add(digest)
     else:
         checked.recent[digest] = data
-        if digest_of(data) != digest:
-            what = f"the bytes of {digest_text(digest)} are not those that were stored"
-            checked.damages.append(Damage(DamageCode.BODY_CHANGED, what))
+        checked.damages.extend(check_bytes(digest, data))
 
 
 def _look_at_record(checked: _ExportCheck, record: Record) -> None:
@@ -185,12 +181,9 @@ def _check_bodies(checked: _ExportCheck, record: Record) -> Iterator[Damage]:
     wanted = {record.entry.digest}
     payload = checked.recent.get(record.entry.digest)
     if payload is not None:
-        value = parse(payload)
-        if dump(value) != payload:
-            raise InputError("a payload is not in canonical form", hint="custody did not write this file")
-        wanted |= parts(value)
-        if record.entry.kind == ERASED:
-            checked.explained.update(read_erased_digest(value))
+        named, erased = read_payload(payload, record.entry.kind, hint="custody did not write this file")
+        wanted |= named
+        checked.explained |= erased
     checked.recent.clear()
     for digest in sorted(wanted - checked.bodies):
         what = f"record {record.seq} of chain {record.store} names {digest_text(digest)}, which the file does not bring"

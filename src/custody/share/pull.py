@@ -16,6 +16,7 @@ from custody.share.chain_exchange import (
     ChainReader,
     check_origins,
     fork_at,
+    outcome_of,
     report_damages,
     report_taken,
     take,
@@ -40,10 +41,7 @@ def pull_git(workspace: Workspace, name: str | None, *, dry_run: bool = False) -
             chains.append(_take_chain(exchange, store, ref, dry_run=dry_run))
             workspace.progress.step(1)
         store.catch_up()
-    found = any(chain.outcome == "refused" for chain in chains)
-    return PullReport(
-        outcome="found" if found else "fine", remote=remote.name, transport="git", dry_run=dry_run, chains=chains
-    )
+    return PullReport(outcome=outcome_of(chains), remote=remote.name, transport="git", dry_run=dry_run, chains=chains)
 
 
 def _take_chain(exchange: Exchange, store: Store, ref: Ref, *, dry_run: bool) -> SharedChain:

@@ -9,7 +9,7 @@ from custody.core.ids import StoreId
 from custody.core.record import ChainTip
 from custody.core.wire.report import IntegrityFinding
 from custody.git import Exchange, RemoteMoveError, RemoteUrl
-from custody.share.chain_exchange import fork_at, report_sent
+from custody.share.chain_exchange import fork_at, outcome_of, own_heads, report_sent
 from custody.share.git_transport import SharedRef, ShareRequest, commit_of, read_shared, ref_of
 from custody.share.remote_name import git_remote
 from custody.share.wire.sharing import PushReport, SharedChain, ShareOutcome
@@ -27,13 +27,9 @@ def push_git(workspace: Workspace, name: str | None, *, texts: bool = False, dry
     with workspace.writing():
         pass  # what waits in the spool is part of the chain before it is looked at
     with open_attribution(workspace) as evidence:
-        owned = sorted(evidence.store.tables.owned())
-        heads = [head for head in map(evidence.store.tables.head, owned) if head.seq > 0]
+        heads = own_heads(evidence.store)
         chains = [_sent(exchange, evidence, url, ShareRequest(head, texts), dry_run=dry_run) for head in heads]
-    found = any(chain.outcome == "refused" for chain in chains)
-    return PushReport(
-        outcome="found" if found else "fine", remote=remote.name, transport="git", dry_run=dry_run, chains=chains
-    )
+    return PushReport(outcome=outcome_of(chains), remote=remote.name, transport="git", dry_run=dry_run, chains=chains)
 
 
 def exchange_of(workspace: Workspace) -> Exchange:

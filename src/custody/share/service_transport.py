@@ -21,6 +21,8 @@ from custody.share.chain_exchange import (
     ChainReader,
     check_origins,
     fork_at,
+    outcome_of,
+    own_heads,
     report_damages,
     report_sent,
     report_taken,
@@ -55,14 +57,12 @@ def push_service(
         pass  # what waits in the spool is part of the chain before it is looked at
     with RemoteService(remote) as service, open_attribution(workspace) as evidence:
         there = _there(service)
-        owned = sorted(evidence.store.tables.owned())
-        heads = [head for head in map(evidence.store.tables.head, owned) if head.seq > 0]
+        heads = own_heads(evidence.store)
         chains = [
             _ChainUpload(service, evidence, head, texts).sent(there.get(head.store), dry_run=dry_run) for head in heads
         ]
-    found = any(chain.outcome == "refused" for chain in chains)
     return PushReport(
-        outcome="found" if found else "fine", remote=remote.name, transport="service", dry_run=dry_run, chains=chains
+        outcome=outcome_of(chains), remote=remote.name, transport="service", dry_run=dry_run, chains=chains
     )
 
 
@@ -159,9 +159,8 @@ def pull_service(
         there_are = sorted(item for item in _there(service).items() if item[0] not in ours)
         chains = [_take_chain(service, store, held, texts=texts, dry_run=dry_run) for _, held in there_are]
         store.catch_up()
-    found = any(chain.outcome == "refused" for chain in chains)
     return PullReport(
-        outcome="found" if found else "fine", remote=remote.name, transport="service", dry_run=dry_run, chains=chains
+        outcome=outcome_of(chains), remote=remote.name, transport="service", dry_run=dry_run, chains=chains
     )
 
 

@@ -93,22 +93,21 @@ class SharedChain(msgspec.Struct, frozen=True):
     findings: list[IntegrityFinding] = []
 
 
-class PushReport(Report, frozen=True, kw_only=True, tag="push"):
+class SyncReport(Report, frozen=True, kw_only=True):
+    """What became of each chain between this store and a remote; with ``dry_run`` what would."""
+
+    remote: str
+    transport: Literal["git", "service"]
+    dry_run: bool
+    chains: list[SharedChain]
+
+
+class PushReport(SyncReport, frozen=True, kw_only=True, tag="push"):
     """What was sent where; with ``dry_run`` what would be."""
 
-    remote: str
-    transport: Literal["git", "service"]
-    dry_run: bool
-    chains: list[SharedChain]
 
-
-class PullReport(Report, frozen=True, kw_only=True, tag="pull"):
+class PullReport(SyncReport, frozen=True, kw_only=True, tag="pull"):
     """What was taken from where; a chain that does not verify is refused whole."""
-
-    remote: str
-    transport: Literal["git", "service"]
-    dry_run: bool
-    chains: list[SharedChain]
 
 
 class RemoteInfo(msgspec.Struct, frozen=True):
