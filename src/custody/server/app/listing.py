@@ -10,7 +10,7 @@ from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
 from custody.ledger.queries.prompts import first_prompts
 from custody.ledger.queries.sessions import SessionRow, session_rows
-from custody.server.app.cursor import cursor, make_cursor_error, number_in, parts_of
+from custody.server.app.cursor import cursor, is_storable_name, make_cursor_error, number_in, parts_of
 from custody.server.queries.record_pages import PageTables
 from custody.server.wire.service import (
     ConversationItem,
@@ -106,7 +106,7 @@ def conversations(workspace: Workspace, after: str | None, limit: int) -> Conver
 
 def conversation(workspace: Workspace, agent: str, session: str, *, with_text: bool) -> ConversationText | None:
     """A session and what was asked in it, with the words only ``with_text``; None when nothing is known of it."""
-    if not _is_text(agent + session):
+    if not is_storable_name(agent + session):
         return None  # no database holds such a name
     with workspace.reading() as store, store.reading():
         rows = [row for row in session_rows(store, limit=PROMPTS_MAX, named=session) if row.agent == agent]
@@ -163,7 +163,7 @@ def _session(after: str | None) -> tuple[SessionId, AgentName] | None:
     if after is None:
         return None
     session, agent = parts_of(after)
-    if not isinstance(session, str) or not isinstance(agent, str) or not _is_text(session + agent):
+    if not isinstance(session, str) or not isinstance(agent, str) or not is_storable_name(session + agent):
         raise make_cursor_error()
     return SessionId(session), AgentName(agent)
 
@@ -173,10 +173,6 @@ def _ref(name: str) -> RecordRef | None:
     if not (store.isalnum() and store.isascii() and seq.isdecimal() and seq.isascii()) or len(seq) > 18:
         return None
     return RecordRef(StoreId(store), Seq(int(seq)))
-
-
-def _is_text(text: str) -> bool:
-    return not any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def _payload(said: Json) -> Json:

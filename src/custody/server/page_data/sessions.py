@@ -14,7 +14,7 @@ from custody.ledger.queries.prompts import first_prompt
 from custody.ledger.queries.readings import ReadRows, locators_read_by
 from custody.ledger.queries.sessions import SessionRow, session_rows, was_open
 from custody.ledger.sessions import ANY_NUMBER, report_session, session_named, session_read
-from custody.server.app.cursor import cursor, make_cursor_error, number_in, parts_of
+from custody.server.app.cursor import cursor, is_storable_name, make_cursor_error, number_in, parts_of
 from custody.server.app.questions import NameNotFound, Note, hide_session_text, name_not_found
 from custody.server.page_data.cache import StateCache, chains_of, place_of
 from custody.server.queries.activity import ActiveSession, ActivityTables
@@ -136,7 +136,7 @@ def _behind(word: str | None) -> ActiveSession | None:
 
 
 def _check_text(*words: str | None) -> None:
-    if any(sign == "\0" or "\ud800" <= sign <= "\udfff" for word in words if word is not None for sign in word):
+    if not all(is_storable_name(word) for word in words if word is not None):
         raise InputError("a name holds a sign that no name has")
 
 

@@ -1,6 +1,6 @@
 """What a page is: its name, what it can be asked, and how its view is made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,19 +62,26 @@ class PageParams:
     def number(self, name: str, usual: int, *, least: int, most: int) -> int:
         """A whole number; ``usual`` where it was not given."""
         found = self.text(name)
-        if found is None:
-            return usual
-        is_number = found.isdecimal() and found.isascii() and len(found) <= DIGITS_MAX
-        if not is_number or not least <= int(found) <= most:
-            raise InputError(f"'{name}' is a whole number from {least:,} to {most:,}")
-        return int(found)
+        return usual if found is None else parse_number(name, found, least, most)
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         """One of a few words; the first of them where none was given."""
-        found = self.text(name)
-        if found is not None and found not in choices:
-            raise InputError(f"'{name}' is one of {', '.join(choices)}")
-        return found or choices[0]
+        return parse_choice(name, self.text(name), choices)
+
+
+def parse_number(name: str, text: str, least: int, most: int) -> int:
+    """The whole number that a parameter is, within these bounds."""
+    is_number = text.isdecimal() and text.isascii() and len(text) <= DIGITS_MAX
+    if not is_number or not least <= int(text) <= most:
+        raise InputError(f"'{name}' is a whole number from {least:,} to {most:,}")
+    return int(text)
+
+
+def parse_choice(name: str, text: str | None, choices: Sequence[str]) -> str:
+    """Which of a few words a parameter is; the first of them where it was not given."""
+    if text is not None and text not in choices:
+        raise InputError(f"'{name}' is one of {', '.join(choices)}")
+    return text or choices[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
