@@ -7,9 +7,8 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes import ChangeRow
 from custody.dupes.app.change_name import UnknownChange, find_change
-from custody.dupes.app.indexed_changes import ChangePage, change_like, format_range, read_change
+from custody.dupes.app.indexed_changes import ChangePage, format_range, read_change
 from custody.dupes.app.report import report_indexed_change
-from custody.dupes.wire.report import DupesCheckReport
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
 from custody.server.app.questions import name_not_found, require_repository
@@ -58,12 +57,6 @@ def read_change_page(workspace: Workspace, name: str) -> ChangePage:
     if not has_repository(workspace):
         return ChangePage(change=report_indexed_change(row), unread="this service has no repository of the project")
     return read_change(workspace, row)
-
-
-def find_matches(workspace: Workspace, name: str) -> DupesCheckReport:
-    """What a change is like among all that are indexed."""
-    here = require_repository(workspace)
-    return change_like(here, find_indexed(workspace, name))
 
 
 def change_judged(workspace: Workspace, turns: VerdictTurns, name: str) -> GateReport:

@@ -15,6 +15,7 @@ from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import clusters_among
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.indexed_changes import change_like, changes_listed
+from custody.dupes.app.overlap import compare_changes
 from custody.dupes.queries.change_index import DupesTables
 from custody.gate.app.gate import GateRequest, gate
 from custody.ledger import integrity
@@ -23,7 +24,6 @@ from custody.server.app.questions import NameNotFound
 from custody.server.page_data.cache import StateCache
 from custody.server.page_data.changes import VerdictTurns, change_judged
 from custody.server.page_data.clusters import ClusterMemory, clusters_known
-from custody.server.page_data.pairs import read_pair_page
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_arrival, an_event
@@ -146,7 +146,7 @@ def test_what_a_page_says_is_what_the_verb_says(world: World) -> None:
 
 
 def test_lines_that_both_changes_have_are_marked_on_both_sides(world: World) -> None:
-    seen = read_pair_page(world.workspace, "#2", "#1")
+    seen = compare_changes(world.workspace, "#2", "#1")
     beside, alone = seen.files
     assert beside.this is not None
     assert beside.other is not None

@@ -61,7 +61,7 @@ def test_a_repository_without_a_commit_says_so_instead_of_a_share(empty: Workspa
 
 def test_what_can_be_said_is_linked_and_what_cannot_says_why(scene: Scene) -> None:
     html = rendered(scene.workspace, "overview")
-    can = {one.ability.page: one.can for one in read_overview_page(scene.workspace).standing}
+    can = {one.ability.page: one.why_not is None for one in read_overview_page(scene.workspace).standing}
     assert can == {
         "blame": True,
         "sessions": False,
