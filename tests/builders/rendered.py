@@ -11,14 +11,21 @@ from custody.server.pages.book import BY_NAME, PAGES
 from custody.server.pages.files import FileLinks
 from custody.server.pages.frame import Frame, PageEnvironment, render
 from custody.server.pages.links import PageLinks, ServedLinks
-from custody.server.pages.page import PageParams
+from custody.server.pages.page import PageMemory, PageParams
 from custody.workspace.workspace import Workspace
 
 HOSTILE = "<img src=x onerror=alert(1)> \u202egnp.exe \x1b[31m"
 
 
 def rendered(
-    workspace: Workspace, name: str, /, *, note: Note | None = None, links: PageLinks | None = None, **said: Any
+    workspace: Workspace,
+    name: str,
+    /,
+    *,
+    note: Note | None = None,
+    links: PageLinks | None = None,
+    memory: PageMemory | None = None,
+    **said: Any,
 ) -> str:
     """The page of this name, asked this, as HTML; ``from_`` stands for the word ``from``."""
     page = BY_NAME[name]
@@ -26,7 +33,7 @@ def rendered(
     around = PageEnvironment(project="default", version="0")
     where = links or ServedLinks()
     frame = Frame(links=where, around=around, book=PAGES, inline=None if where.served else _inline(workspace, where))
-    return render(page.view(workspace, PageParams(asked, note)), page, asked, frame)
+    return render(page.view(workspace, PageParams(asked, note, memory or PageMemory())), page, asked, frame)
 
 
 def _inline(workspace: Workspace, links: PageLinks) -> Any:

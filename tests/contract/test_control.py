@@ -10,9 +10,10 @@ import psycopg
 import pytest
 
 from custody.core.errors import InputError, StoreError
+from custody.core.wire.canonical import Json
 from custody.ledger.verify import verify
 from custody.server.app.control import control_of
-from custody.server.app.jobs import KINDS, JobContext, NewJob, add_job
+from custody.server.app.jobs import KINDS, NewJob, add_job
 from custody.server.app.projects import (
     create_project,
     init_database,
@@ -264,8 +265,8 @@ def test_a_connection_that_died_is_not_the_strangers_fault(initialised: str, tmp
 # --- jobs -------------------------------------------------------------------------------------------------------------
 
 
-def add(control: ControlTables, key: str, kind: str = "work", not_before_ns: int = 0) -> bool:
-    return add_job(control, NewJob(kind, "shop", key, {"n": 1}, not_before_ns), id_=f"id-{kind}-{key}", now_ns=NOON)
+def add(control: ControlTables, key: str, kind: str = "work", now_ns: int = NOON) -> bool:
+    return add_job(control, NewJob(kind, "shop", key, {"n": 1}), id_=f"id-{kind}-{key}", now_ns=now_ns)
 
 
 def test_a_job_is_made_once_by_its_key(control: ControlTables) -> None:
@@ -323,7 +324,7 @@ def test_a_renewed_lease_holds_longer(control: ControlTables) -> None:
 
 
 def test_jobs_are_taken_in_the_order_in_which_they_are_due_and_not_before(control: ControlTables) -> None:
-    add(control, "later", not_before_ns=NOON + 5)
+    add(control, "later", now_ns=NOON + 5)
     add(control, "now")
     add(control, "never mind", "other")
     keys = []
@@ -364,14 +365,14 @@ def test_a_worker_carries_out_retention_in_the_project_that_wants_it_and_in_no_o
 def test_a_worker_outlives_a_database_that_goes_away_and_the_job_is_done_all_the_same(
     initialised: str, tmp_path: Path
 ) -> None:
-    now, said, stop, begun = [NOON], list[str](), threading.Event(), list[str]()
+    now, said, stop, begun = [NOON], list[str](), threading.Event(), list[Json]()
     with a_copy(initialised) as url:
         workspace = Workspace(tmp_path, url, talk=said.append, now_ns=lambda: now[0])
         with control_of(workspace) as control:
             add(control, "1")
 
-        def does(work: JobContext) -> None:
-            begun.append(work.key)
+        def does(_workspace: Workspace, payload: Json) -> None:
+            begun.append(payload)
             if len(begun) == 1:
                 with psycopg.connect(url, autocommit=True) as admin:
                     admin.execute(
@@ -382,7 +383,7 @@ def test_a_worker_outlives_a_database_that_goes_away_and_the_job_is_done_all_the
                 stop.set()
 
         report = JobWorker(workspace, {"work": does}, WorkRules(idle_seconds=0.01), stop).run(once=False)
-    assert (begun, report.done, len(said)) == (["1", "1"], 1, 1)
+    assert (begun, report.done, len(said)) == ([{"n": 1}, {"n": 1}], 1, 1)
     assert said[0].endswith("trying again")
 
 

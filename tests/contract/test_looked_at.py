@@ -79,10 +79,10 @@ def test_an_agent_and_a_part_of_the_id_are_asked_for(store: Store) -> None:
 
 def test_a_session_is_counted_up_to_a_bound(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(store, [("robot", "s1")] * 9)
-    store.append([an_arrival("prompt", id="p1", at=at(20)), an_arrival("edit", id="e1", at=at(21))])
+    store.append([an_arrival("edit", id="e1", at=at(21))])
     looked = ActivityTables(store)
     whole = looked.counted(AgentName("robot"), SessionId("s1"))
-    assert (whole.events, whole.prompts, whole.calls, whole.files) == (11, 1, 9, 1)
+    assert (whole.calls, whole.files) == (9, 1)
     monkeypatch.setattr(looked_at, "COUNTED_MAX", 4)
     assert looked.counted(AgentName("robot"), SessionId("s1")).calls == 4
 

@@ -9,7 +9,7 @@ from litestar import Litestar, Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException
 
 from custody.server.auth import TokenCheck
-from custody.server.endpoints import Endpoint, route_of
+from custody.server.endpoints import route_of
 from custody.server.gatekeeper import Gatekeeper
 from custody.server.problems import MEDIA, TITLES, HttpProblem, body_of, page_of, problem_of, wants_page
 from custody.server.routes import ENDPOINTS
@@ -20,10 +20,10 @@ from custody.server.shared_state import Service
 log = logging.getLogger("custody.service")
 
 
-def create_app(settings: Settings, endpoints: tuple[Endpoint, ...] = ENDPOINTS) -> Litestar:
+def create_app(settings: Settings) -> Litestar:
     """The service as an ASGI application; its threads begin with its first request and end with its lifespan."""
     service = Service.of(settings)
-    endpoints = (*endpoints, *page_endpoints())
+    endpoints = (*ENDPOINTS, *page_endpoints())
 
     @asynccontextmanager
     async def running(_app: Litestar) -> AsyncIterator[None]:

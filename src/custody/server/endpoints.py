@@ -44,9 +44,7 @@ class HttpAnswer:
     @classmethod
     def of(cls, value: msgspec.Struct, status: int = 200, **headers: str) -> "HttpAnswer":
         """A value as JSON."""
-        return cls(
-            body=encode_answer(value), status=status, headers={k.replace("_", "-"): v for k, v in headers.items()}
-        )
+        return cls(body=encode_answer(value), status=status, headers=headers)
 
 
 class EndpointCall:

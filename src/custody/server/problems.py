@@ -71,9 +71,9 @@ TOO_LONG = "no answer could be had in time"
 LATER = "it is still being worked out, and what was found is kept: try again in a minute"
 
 
-def busy(detail: str, *, seconds: int = RETRY_SECONDS, remedy: str = TRY_AGAIN) -> HttpProblem:
+def busy(detail: str, *, remedy: str = TRY_AGAIN) -> HttpProblem:
     """That it would work later."""
-    return HttpProblem(503, detail, remedy=remedy, headers={"retry-after": str(seconds)})
+    return HttpProblem(503, detail, remedy=remedy, headers={"retry-after": str(RETRY_SECONDS)})
 
 
 def problem_of(error: BaseException) -> HttpProblem:
@@ -83,9 +83,8 @@ def problem_of(error: BaseException) -> HttpProblem:
     status = http_status(error)
     if not isinstance(error, CustodyError) or status == HTTP_BUG:
         return HttpProblem(HTTP_BUG, "something went wrong that nobody expected", remedy="look into the service's log")
-    headers = {"retry-after": str(RETRY_SECONDS)} if isinstance(error, WorldError) else {}
     if isinstance(error, WorldError):
-        return HttpProblem(status, NOT_NOW, remedy=TRY_AGAIN, headers=headers)
+        return HttpProblem(status, NOT_NOW, remedy=TRY_AGAIN, headers={"retry-after": str(RETRY_SECONDS)})
     return HttpProblem(status, error.message, remedy=error.hint)
 
 

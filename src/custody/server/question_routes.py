@@ -10,13 +10,13 @@ from custody.core.wire.report import Report, encode_report
 from custody.server.app.questions import NameNotFound, Note
 from custody.server.app.tenancy_model import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
+from custody.server.pages.page import parse_choice, parse_number
 from custody.server.problems import HttpProblem
 from custody.server.wire.questions import asked_in
 from custody.server.wire.service import Problem
 from custody.workspace.workspace import Workspace
 
 NAME_SIGNS_MAX = 1000
-NUMBER_DIGITS_MAX = 9
 
 Question = Callable[[Workspace], Report]
 B = TypeVar("B", bound=msgspec.Struct)
@@ -107,10 +107,10 @@ def read_actor(call: EndpointCall) -> str:
 # --- parameters -------------------------------------------------------------------------------------------------------
 
 
-def validate_record_name(name: str, value: str, signs_max: int = NAME_SIGNS_MAX) -> str:
+def validate_record_name(name: str, value: str) -> str:
     """A name that a store can be asked for."""
-    if not 0 < len(value) <= signs_max or not all(sign.isprintable() for sign in value):
-        raise InputError(f"'{name}' is a name of at most {signs_max:,} printable signs")
+    if not 0 < len(value) <= NAME_SIGNS_MAX or not all(sign.isprintable() for sign in value):
+        raise InputError(f"'{name}' is a name of at most {NAME_SIGNS_MAX:,} printable signs")
     return value
 
 
@@ -119,48 +119,43 @@ def place(call: EndpointCall, name: str) -> str:
     return validate_record_name(name, str(call.request.path_params[name]))
 
 
-def word(call: EndpointCall, name: str) -> str | None:
+def word(call: EndpointCall, parameter: Parameter) -> str | None:
     """A parameter that names something, if it was given."""
-    given = call.text(name)
-    return None if given is None else validate_record_name(name, given)
+    given = call.text(parameter.name)
+    return None if given is None else validate_record_name(parameter.name, given)
 
 
-def needed_word(call: EndpointCall, name: str) -> str:
+def needed_word(call: EndpointCall, parameter: Parameter) -> str:
     """A parameter that names something and has to be given."""
-    return validate_record_name(name, call.needed(name))
+    return validate_record_name(parameter.name, call.needed(parameter.name))
 
 
-def read_repeated_param(call: EndpointCall, name: str, most: int) -> list[str]:
+def read_repeated_param(call: EndpointCall, parameter: Parameter, most: int) -> list[str]:
     """A parameter that may be given several times."""
+    name = parameter.name
     given = call.request.query_params.getall(name, [])
     if len(given) > most:
         raise InputError(f"'{name}' was given {len(given):,} times", hint=f"give it at most {most} times")
     return [validate_record_name(name, value) for value in given]
 
 
-def number(call: EndpointCall, name: str, usual: int, *, least: int, most: int) -> int:
-    """A parameter that is a whole number; ``usual`` where it is not given."""
-    given = number_given(call, name, least=least, most=most)
-    return usual if given is None else given
+def number(call: EndpointCall, parameter: Parameter) -> int:
+    """A parameter that is a whole number; its default where it is not given."""
+    given = number_given(call, parameter)
+    return int(parameter.schema["default"]) if given is None else given
 
 
-def number_given(call: EndpointCall, name: str, *, least: int, most: int) -> int | None:
-    """A parameter that is a whole number, if it was given."""
-    given = call.text(name)
+def number_given(call: EndpointCall, parameter: Parameter) -> int | None:
+    """A parameter that is a whole number within its bounds, if it was given."""
+    given = call.text(parameter.name)
     if given is None:
         return None
-    is_number = given.isdecimal() and given.isascii() and len(given) <= NUMBER_DIGITS_MAX
-    if not is_number or not least <= int(given) <= most:
-        raise InputError(f"'{name}' is a whole number from {least} to {most:,}")
-    return int(given)
+    return parse_number(parameter.name, given, parameter.schema["minimum"], parameter.schema["maximum"])
 
 
-def choice(call: EndpointCall, name: str, choices: tuple[str, ...]) -> str:
+def choice(call: EndpointCall, parameter: Parameter) -> str:
     """A parameter that is one of a few words; the first of them where it is not given."""
-    given = call.text(name)
-    if given is not None and given not in choices:
-        raise InputError(f"'{name}' is one of {', '.join(choices)}")
-    return given or choices[0]
+    return parse_choice(parameter.name, call.text(parameter.name), parameter.schema["enum"])
 
 
 # How long a name may be is not described: one that is too long is often too long for a request's head, too (431).

@@ -44,8 +44,6 @@ class Settings:
     """Names in the Host header that are answered, without ports; None answers any."""
     token_in_address: bool = False
     """Whether an address may bring a token, which a browser then holds in a cookie: on this machine only."""
-    otlp_texts: bool = False
-    """Whether prompts and answers in OpenTelemetry's spans are kept."""
     github: GitHubSettings = field(default_factory=GitHubSettings)
     limits: CallerLimits = field(default_factory=CallerLimits)
 

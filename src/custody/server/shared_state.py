@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from custody.server.metrics import Metrics
+from custody.server.pages.page import PageMemory
 from custody.server.pages.read_notes import RecentReads
 from custody.server.reader_pool import Readers
 from custody.server.settings import Settings
@@ -21,6 +22,8 @@ class Service:
     """Bodies that arrive from callers who have shown nothing yet."""
     noted: RecentReads = field(default_factory=RecentReads)
     """Which readings of conversations pages have noted lately."""
+    memory: PageMemory = field(default_factory=PageMemory)
+    """What pages remember."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Service":

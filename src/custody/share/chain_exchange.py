@@ -1,8 +1,8 @@
 """Chains as they are shared: stretches of records as lines, checked on arrival, copied verbatim or refused whole."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
+from typing import Literal
 
 from custody.attribution.app.chain_origins import drop_origins, put_origins
 from custody.attribution.app.origin_names import origin_named
@@ -17,6 +17,7 @@ from custody.core.wire.arrival import ERASED
 from custody.core.wire.body import digest_from, digest_text, parts
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.outline import VERBATIM, outline_of, views_from
+from custody.core.wire.report import IntegrityFinding, finding_of
 from custody.graph.app.call_names import shorten_command
 from custody.share.wire.export import (
     BodyLine,
@@ -29,9 +30,12 @@ from custody.share.wire.export import (
     record_line,
     stored_body,
 )
+from custody.share.wire.sharing import SharedChain, ShareOutcome
 from custody.store import Body, CopyResult, Store, read_erased_digest
 
 NOT_OURS = "no custody writes this"
+UNREADABLE = "UNREADABLE"
+"""The code of a finding about data that cannot be read as a chain."""
 
 
 # --- out --------------------------------------------------------------------------------------------------------------
@@ -74,37 +78,17 @@ def _outline(store: Store, record: Record) -> bytes:
 # --- in ---------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LocalChains:
-    """What a store holds already."""
-
-    store: Store
-
-    def has(self, digest: Digest) -> bool:
-        """Whether a body has a row."""
-        return bool(self.store.tables.held([digest]))
-
-    def erased(self, digest: Digest) -> bool:
-        """Whether any record says that a body was erased."""
-        return self.store.tables.is_erased(digest)
-
-    def differs(self, record: Record) -> bool:
-        """Whether another record has the place that this one claims."""
-        there = self.store.tables.record(record.ref)
-        return there is not None and there.link != record.link
-
-
 class ChainReader:
-    """Reads and checks the records of one chain, stretch by stretch, behind what is held of it.
+    """Reads and checks the records of one chain, part by part, behind what the store holds of it.
 
     Records that are held are passed on too: more may have come of what they say.
     """
 
-    def __init__(self, held: ChainTip, here: LocalChains) -> None:
+    def __init__(self, held: ChainTip, store: Store) -> None:
         self.head = held
         self.damages: list[Damage] = []
         self._held = held
-        self._here = here
+        self._tables = store.tables
         self._recent: dict[Digest, bytes | None] = {}
         self._empty: set[Digest] = set()
         self._erased: set[Digest] = set()
@@ -128,7 +112,7 @@ class ChainReader:
     def finish(self, promised: ChainTip) -> list[Damage]:
         """Everything that was wrong, now that all has come that was to lead to ``promised``."""
         for digest in sorted(self._empty - self._erased):
-            if not self._here.erased(digest):
+            if not self._tables.is_erased(digest):
                 what = f"the bytes of {digest_text(digest)} did not come, and no record says that they were erased"
                 self.damages.append(Damage(DamageCode.BODY_MISSING, what))
         if self.head != promised and self.head.seq < promised.seq:
@@ -146,39 +130,88 @@ class ChainReader:
         return Body(digest, None, outline)
 
     def _body(self, line: BodyLine) -> Body:
-        body = stored_body(line)
-        self._recent[body.digest] = body.data
-        if body.data is None:
-            self._empty.add(body.digest)
-        elif digest_of(body.data) != body.digest:
-            what = f"the bytes of {digest_text(body.digest)} are not those that were stored"
-            self.damages.append(Damage(DamageCode.BODY_CHANGED, what))
-        return Body(body.digest, body.data)
+        digest, data = stored_body(line)
+        self._recent[digest] = data
+        if data is None:
+            self._empty.add(digest)
+        else:
+            self.damages.extend(check_bytes(digest, data))
+        return Body(digest, data)
 
     def _record(self, record: Record) -> Record:
         if record.seq > self._held.seq:
             self.damages.extend(misfit(self.head, record))
             self.head = head_at(record)
-        elif not self._is_forked and self._here.differs(record):
+        elif not self._is_forked and self._differs(record):
             self._is_forked = True  # whatever follows differs too
             self.damages.append(make_fork_error(record))
         self.damages.extend(self._unsaid(record))
         return record
+
+    def _differs(self, record: Record) -> bool:
+        """Whether another record has the place that this one claims."""
+        there = self._tables.record(record.ref)
+        return there is not None and there.link != record.link
 
     def _unsaid(self, record: Record) -> Iterator[Damage]:
         """What a record names that neither came with it nor is here."""
         payload = self._recent.get(record.entry.digest)
         wanted = {record.entry.digest}
         if payload is not None:
-            value = parse(payload)
-            if dump(value) != payload:
-                raise InputError("a payload is not in canonical form", hint=NOT_OURS)
-            wanted |= parts(value)
-            self._erased.update(read_erased_digest(value) if record.entry.kind == ERASED else ())
+            named, erased = read_payload(payload, record.entry.kind, hint=NOT_OURS)
+            wanted |= named
+            self._erased |= erased
         for digest in sorted(wanted):
-            if digest not in self._recent and not self._here.has(digest):
+            if digest not in self._recent and not self._tables.held([digest]):
                 what = f"record {record.seq} of chain {record.store} names {digest_text(digest)}, which did not come"
                 yield Damage(DamageCode.BODY_MISSING, what, record.ref)
+
+
+def check_bytes(digest: Digest, data: bytes) -> Iterator[Damage]:
+    """Yield what is wrong if these are not the bytes of this digest."""
+    if digest_of(data) != digest:
+        what = f"the bytes of {digest_text(digest)} are not those that were stored"
+        yield Damage(DamageCode.BODY_CHANGED, what)
+
+
+def read_payload(payload: bytes, kind: str, *, hint: str) -> tuple[frozenset[Digest], frozenset[Digest]]:
+    """The texts that a record's payload names, and those that it reports as erased; it has to be canonical JSON."""
+    value = parse(payload)
+    if dump(value) != payload:
+        raise InputError("a payload is not in canonical form", hint=hint)
+    return parts(value), frozenset(read_erased_digest(value) if kind == ERASED else ())
+
+
+def own_heads(store: Store) -> list[ChainTip]:
+    """The ends of the chains that this store appends to or once appended to, and that hold anything."""
+    return [head for head in map(store.tables.head, sorted(store.tables.owned())) if head.seq > 0]
+
+
+def outcome_of(chains: Iterable[SharedChain]) -> Literal["fine", "found"]:
+    """The outcome of sharing these chains: ``found`` when one was refused."""
+    return "found" if any(chain.outcome == "refused" for chain in chains) else "fine"
+
+
+def report_damages(damages: Iterable[Damage]) -> list[IntegrityFinding]:
+    """What is wrong, as reports list it."""
+    return [finding_of(damage) for damage in damages]
+
+
+def report_sent(
+    head: ChainTip, there: int, outcome: ShareOutcome, *, texts: bool, findings: Sequence[IntegrityFinding] = ()
+) -> SharedChain:
+    """What became of a chain of ours, of which the other side had ``there`` records."""
+    new = max(0, int(head.seq) - there)
+    return SharedChain(head.store, int(head.seq), new, texts=texts, outcome=outcome, findings=list(findings))
+
+
+def report_taken(
+    there: ChainTip, here: ChainTip, outcome: ShareOutcome, *, texts: bool, findings: Sequence[IntegrityFinding] = ()
+) -> SharedChain:
+    """What became of a chain that is shared up to ``there`` and was held up to ``here``."""
+    records = there.seq if outcome in ("taken", "same") else here.seq
+    new = max(0, there.seq - here.seq) if outcome in ("taken", "waits") else 0
+    return SharedChain(there.store, int(records), int(new), texts=texts, outcome=outcome, findings=list(findings))
 
 
 def make_fork_error(record: Record) -> Damage:

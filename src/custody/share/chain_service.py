@@ -9,7 +9,7 @@ from custody.core.ids import PENDING, Digest, RecordRef, Seq, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import ChainTip
 from custody.core.wire.body import digest_text
-from custody.share.chain_exchange import ChainReader, LocalChains, check_origins, make_fork_error, stretch_lines, take
+from custody.share.chain_exchange import ChainReader, check_origins, make_fork_error, stretch_lines, take
 from custody.share.wire.chains import STRETCH_BYTES_MAX, ChainReceipt, ChainState, ChainStates, OriginDigests
 from custody.share.wire.export import OriginsLine, decode_line
 from custody.share.wire.sharing import decode_about
@@ -81,7 +81,7 @@ def take_stretch(workspace: Workspace, data: bytes) -> ChainReceipt:
         held = store.tables.head(about.head.store)
         _refuse_ours(store, about.head.store)
         _refuse_fork(store, about.head, held)
-        reader = ChainReader(held, LocalChains(store))
+        reader = ChainReader(held, store)
         items = list(reader.read(said))
         damages = reader.finish(max(about.head, held, key=lambda head: head.seq))
         if damages:

@@ -1,14 +1,14 @@
 """Write everything that is kept as JSON lines that import gives back byte for byte."""
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from custody.attribution.app.chain_origins import origin_digests, read_origins
 from custody.core.ids import PENDING, Digest
-from custody.core.record import Record
+from custody.core.record import ChainTip, Record
 from custody.core.wire.body import digest_text, parts
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.report import ExportReport
@@ -29,41 +29,31 @@ from custody.workspace.atomic_file import open_atomic
 from custody.workspace.workspace import Workspace
 
 
-@dataclass(slots=True)
-class _Counts:
-    records: int = 0
-    bodies: int = 0
-    erased: int = 0
-    forks: int = 0
-    pending: int = 0
-    bytes: int = 0
-    written: set[Digest] = field(default_factory=set)
-
-
 def export(workspace: Workspace, out: BinaryIO, path: str) -> ExportReport:
     """Write every chain, its bodies, forks and waiting events to ``out``; ``path`` is what the report calls it."""
     with workspace.reading() as store, store.reading():
         heads = [head for head in store.tables.chains() if head.store != PENDING]
-        counts = _Counts()
+        counts = Counter[str]()
         workspace.progress.start("exporting", sum(head.seq for head in heads))
         whole = hashlib.sha256()
-        for line in _lines(workspace, store, counts):
+        size = 0
+        for line in _lines(workspace, store, heads, counts):
             data = encode_line(line)
             whole.update(data)
-            counts.bytes += len(data)
             out.write(data)
+            size += len(data)
         end = encode_line(EndLine(f"sha256:{whole.hexdigest()}"))
         out.write(end)
         out.flush()
     return ExportReport(
         path=path,
         chains=len(heads),
-        records=counts.records,
-        bodies=counts.bodies,
-        erased=counts.erased,
-        forks=counts.forks,
-        pending=counts.pending,
-        bytes=counts.bytes + len(end),
+        records=counts["records"],
+        bodies=counts["bodies"],
+        erased=counts["erased"],
+        forks=counts["forks"],
+        pending=counts["pending"],
+        bytes=size + len(end),
     )
 
 
@@ -73,39 +63,39 @@ def export_to(workspace: Workspace, path: Path) -> ExportReport:
         return export(workspace, out, str(path))
 
 
-def _lines(workspace: Workspace, store: Store, counts: _Counts) -> Iterator[ExportLine]:
-    heads = [head for head in store.tables.chains() if head.store != PENDING]
+def _lines(workspace: Workspace, store: Store, heads: Sequence[ChainTip], counts: Counter[str]) -> Iterator[ExportLine]:
+    written = set[Digest]()
     yield header(heads)
     for head in heads:
         for records in split_batches(store.tables.records(head.store)):
             for record in records:
-                yield from _bodies(store, record, counts)
+                yield from _bodies(store, record, written, counts)
                 yield record_line(record)
-            counts.records += len(records)
+            counts["records"] += len(records)
             workspace.progress.step(len(records))
         for _, digest in sorted(origin_digests(store, head.store).items()):
             yield OriginsLine(head.store, read_origins(store, digest).decode())
     for record in store.tables.forks():
-        yield from _bodies(store, record, counts)
+        yield from _bodies(store, record, written, counts)
         yield record_line(record, ForkLine)
-        counts.forks += 1
+        counts["forks"] += 1
     for record in store.tables.records(PENDING):
         yield PendingLine(record.entry.event, dump(store.tables.payload(record)).decode())
-        counts.pending += 1
+        counts["pending"] += 1
 
 
-def _bodies(store: Store, record: Record, counts: _Counts) -> Iterator[ExportLine]:
+def _bodies(store: Store, record: Record, written: set[Digest], counts: Counter[str]) -> Iterator[ExportLine]:
     """The bodies that a record needs and that no line before it has brought."""
     payload = record.entry.digest
     for digest in (payload, *sorted(_texts(store, payload))):
-        if digest not in counts.written:
-            counts.written.add(digest)
+        if digest not in written:
+            written.add(digest)
             body = store.tables.bodies([digest]).get(digest) or Body(digest, None)
-            counts.bodies += 1
+            counts["bodies"] += 1
             if body.outline is not None:
                 yield OutlineLine(digest_text(digest), body.outline.decode())
                 continue
-            counts.erased += body.data is None
+            counts["erased"] += body.data is None
             yield body_line(digest, body.data)
 
 

@@ -10,16 +10,14 @@ from pathlib import Path
 
 from custody.attribution.app.chain_origins import put_origins
 from custody.core.chain_check import Damage, DamageCode, find_missing_tail, misfit
-from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import Digest, EventId, Link, Seq, StoreId
+from custody.core.ids import Digest, EventId, StoreId
 from custody.core.record import ChainTip, Record, empty_head, head_at
-from custody.core.wire.arrival import ERASED, Arrival, arrival_of
-from custody.core.wire.body import digest_from, digest_text, parts
-from custody.core.wire.canonical import dump, parse
+from custody.core.wire.arrival import Arrival, arrival_of
+from custody.core.wire.body import digest_from, digest_text
 from custody.core.wire.outline import views_from
-from custody.core.wire.report import ImportedChain, ImportReport, finding_of
-from custody.share.chain_exchange import check_origins
+from custody.core.wire.report import ImportedChain, ImportReport
+from custody.share.chain_exchange import check_bytes, check_origins, read_payload, report_damages
 from custody.share.wire.export import (
     LINE_BYTES_MAX,
     BodyLine,
@@ -31,11 +29,12 @@ from custody.share.wire.export import (
     OutlineLine,
     PendingLine,
     RecordLine,
+    chain_tip,
     decode_line,
     record_from,
     stored_body,
 )
-from custody.store import Body, Fork, Store, read_erased_digest
+from custody.store import Body, Fork, Store
 from custody.workspace.workspace import Workspace
 
 
@@ -48,7 +47,7 @@ def import_export(workspace: Workspace, path: Path) -> ImportReport:
 def _import(workspace: Workspace, file: Path, path: str) -> ImportReport:
     checked = _check(workspace, file, path)
     if checked.damages:
-        findings = [finding_of(damage) for damage in checked.damages]
+        findings = report_damages(checked.damages)
         return ImportReport(outcome="found", path=path, chains=[], pending=0, findings=findings)
     with workspace.writing() as store:
         workspace.progress.start("importing", checked.lines)
@@ -134,8 +133,8 @@ def _look(checked: _ExportCheck, line: ExportLine, *, first: bool) -> None:
     match line:
         case Header(chains=chains):
             for chain in chains:
-                store = StoreId(chain.store)
-                checked.promised[store] = ChainTip(store, Seq(chain.seq), Link(bytes.fromhex(chain.link)))
+                tip = chain_tip(chain.store, chain.seq, chain.link)
+                checked.promised[tip.store] = tip
         case BodyLine():
             _look_at_body(checked, line)
         case OutlineLine() | OriginsLine():
@@ -160,15 +159,13 @@ def _look_at_shared(checked: _ExportCheck, line: OutlineLine | OriginsLine) -> N
 
 
 def _look_at_body(checked: _ExportCheck, line: BodyLine) -> None:
-    body = stored_body(line)
-    checked.bodies.add(body.digest)
-    if body.data is None:
-        checked.erased.add(body.digest)
+    digest, data = stored_body(line)
+    checked.bodies.add(digest)
+    if data is None:
+        checked.erased.add(digest)
     else:
-        checked.recent[body.digest] = body.data
-        if digest_of(body.data) != body.digest:
-            what = f"the bytes of {digest_text(body.digest)} are not those that were stored"
-            checked.damages.append(Damage(DamageCode.BODY_CHANGED, what))
+        checked.recent[digest] = data
+        checked.damages.extend(check_bytes(digest, data))
 
 
 def _look_at_record(checked: _ExportCheck, record: Record) -> None:
@@ -184,12 +181,9 @@ def _check_bodies(checked: _ExportCheck, record: Record) -> Iterator[Damage]:
     wanted = {record.entry.digest}
     payload = checked.recent.get(record.entry.digest)
     if payload is not None:
-        value = parse(payload)
-        if dump(value) != payload:
-            raise InputError("a payload is not in canonical form", hint="custody did not write this file")
-        wanted |= parts(value)
-        if record.entry.kind == ERASED:
-            checked.explained.update(read_erased_digest(value))
+        named, erased = read_payload(payload, record.entry.kind, hint="custody did not write this file")
+        wanted |= named
+        checked.explained |= erased
     checked.recent.clear()
     for digest in sorted(wanted - checked.bodies):
         what = f"record {record.seq} of chain {record.store} names {digest_text(digest)}, which the file does not bring"
@@ -204,8 +198,7 @@ def _items(workspace: Workspace, file: Path, digest: str | None) -> Iterator[Rec
         line = decode_line(data)
         match line:
             case BodyLine():
-                body = stored_body(line)
-                yield Body(body.digest, body.data)
+                yield Body(*stored_body(line))
             case OutlineLine(digest=named, views=views):
                 yield Body(digest_from(named), None, views.encode("utf-8", "surrogatepass"))
             case ForkLine():

@@ -1,6 +1,7 @@
 """Take over the chains that others share through a git remote: checked first, copied verbatim, or refused whole."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from custody.attribution.app.chain_origins import have_origins_changed, origin_lists
 from custody.core.chain_check import Damage
@@ -8,9 +9,18 @@ from custody.core.errors import InputError
 from custody.core.ids import StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import ChainTip, Record, empty_head
-from custody.core.wire.report import IntegrityFinding, finding_of
+from custody.core.wire.report import IntegrityFinding
 from custody.git import Exchange, Ref
-from custody.share.chain_exchange import ChainReader, LocalChains, check_origins, fork_at, take
+from custody.share.chain_exchange import (
+    UNREADABLE,
+    ChainReader,
+    check_origins,
+    fork_at,
+    outcome_of,
+    report_damages,
+    report_taken,
+    take,
+)
 from custody.share.git_transport import SharedRef, chunk_lines, content, read_shared
 from custody.share.push import exchange_of
 from custody.share.remote_name import git_remote
@@ -18,15 +28,12 @@ from custody.share.wire.sharing import PullReport, SharedChain
 from custody.store import Body, Store
 from custody.workspace.workspace import Workspace
 
-UNREADABLE = "UNREADABLE"
-"""The code of a finding about something that is no chain at all."""
-
 
 def pull_git(workspace: Workspace, name: str | None, *, dry_run: bool = False) -> PullReport:
     """Bring every chain here that the remote has and that is not our own."""
     remote = git_remote(workspace, name)
     exchange = exchange_of(workspace)
-    refs = exchange.fetch(remote.fetch)
+    refs = exchange.fetch(workspace.repository.address(remote.fetch))
     workspace.progress.start("taking", len(refs))
     chains: list[SharedChain] = []
     with workspace.writing() as store:
@@ -34,10 +41,7 @@ def pull_git(workspace: Workspace, name: str | None, *, dry_run: bool = False) -
             chains.append(_take_chain(exchange, store, ref, dry_run=dry_run))
             workspace.progress.step(1)
         store.catch_up()
-    found = any(chain.outcome == "refused" for chain in chains)
-    return PullReport(
-        outcome="found" if found else "fine", remote=remote.name, transport="git", dry_run=dry_run, chains=chains
-    )
+    return PullReport(outcome=outcome_of(chains), remote=remote.name, transport="git", dry_run=dry_run, chains=chains)
 
 
 def _take_chain(exchange: Exchange, store: Store, ref: Ref, *, dry_run: bool) -> SharedChain:
@@ -57,30 +61,31 @@ def _take_chain(exchange: Exchange, store: Store, ref: Ref, *, dry_run: bool) ->
 
 def _checked(exchange: Exchange, store: Store, shared: SharedRef, *, dry_run: bool) -> SharedChain:
     head, held = shared.about.head, store.tables.head(StoreId(shared.about.store))
+    report = partial(report_taken, head, held, texts=shared.about.texts)
     fork = fork_at(store, head)
     if fork is not None:
-        return _report_chain(shared, held, "refused", [fork])
+        return report("refused", findings=report_damages([fork]))
     if head.seq < held.seq:
-        return _report_chain(shared, held, "behind")
+        return report("behind")
     # Texts that were withheld before come now: everything is read again.
     whole = shared.about.texts and head.store in origin_lists(store)
     begin = empty_head(head.store) if whole else held
     damages, origins = _looked_through(exchange, store, shared, begin)
     if damages:
-        return _report_chain(shared, held, "refused", damages)
+        return report("refused", findings=report_damages(damages))
     if dry_run:
-        return _report_chain(shared, held, "waits" if head.seq > held.seq else "same")
+        return report("waits" if head.seq > held.seq else "same")
     with exchange.objects() as objects:
 
         def items() -> Iterator[Record | Body]:
-            reader = ChainReader(begin, LocalChains(store))
+            reader = ChainReader(begin, store)
             if whole or head.seq > held.seq:
                 for lines in chunk_lines(objects, shared, int(begin.seq)):
                     yield from reader.read(lines)
 
         is_new = origins is not None and have_origins_changed(store, head.store, origins)
         take(store, head.store, items(), origins)
-    return _report_chain(shared, held, "taken" if head.seq > held.seq or whole or is_new else "same")
+    return report("taken" if head.seq > held.seq or whole or is_new else "same")
 
 
 def _looked_through(
@@ -89,7 +94,7 @@ def _looked_through(
     """What is wrong with a chain behind ``begin``, and its origins, if it has any."""
     head = shared.about.head
     with exchange.objects() as objects:
-        reader = ChainReader(begin, LocalChains(store))
+        reader = ChainReader(begin, store)
         if head.seq > begin.seq:
             for lines in chunk_lines(objects, shared, int(begin.seq)):
                 for _ in reader.read(lines):
@@ -98,15 +103,3 @@ def _looked_through(
         if not shared.about.texts:
             origins = check_origins((content(objects, shared.files[name]) for name in shared.origins), head)
     return reader.finish(head), origins
-
-
-def _report_chain(shared: SharedRef, held: ChainTip, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
-    new = max(0, shared.about.seq - int(held.seq))
-    return SharedChain(
-        store=shared.about.store,
-        records=shared.about.seq if outcome in ("taken", "same") else int(held.seq),
-        new=new if outcome in ("taken", "waits") else 0,
-        texts=shared.about.texts,
-        outcome=outcome,  # type: ignore[arg-type]
-        findings=[finding_of(damage) for damage in damages or ()],
-    )

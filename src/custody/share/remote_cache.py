@@ -7,7 +7,7 @@ from custody.attribution.app.chain_origins import chain_origins, put_origins
 from custody.core.errors import InputError, WorldError
 from custody.core.ids import PENDING
 from custody.core.record import ChainTip
-from custody.share.chain_exchange import ChainReader, LocalChains, stretch_lines
+from custody.share.chain_exchange import ChainReader, stretch_lines
 from custody.share.remote import NamedRemote
 from custody.share.service_transport import pull_service
 from custody.share.wire.sharing import PullReport
@@ -62,7 +62,7 @@ def cached(workspace: Workspace, remote: NamedRemote) -> CacheWorkspace:
 def _copied(own: Store, copy: Store, head: ChainTip) -> None:
     """Bring a chain of our own store into the copy, texts and all."""
     begin = copy.tables.head(head.store)
-    reader = ChainReader(begin, LocalChains(copy))
+    reader = ChainReader(begin, copy)
     while reader.head.seq < head.seq:
         after = int(reader.head.seq)
         until = min(int(head.seq), after + RECORDS_MAX)

@@ -1,35 +1,24 @@
 """Which remote a name is: a service that the user named, or a git remote of the repository."""
 
-from dataclasses import dataclass
-
 from custody.core.errors import InputError
-from custody.git import Remote, RemoteUrl
+from custody.git import Remote
 from custody.workspace.workspace import Workspace
 
 USUAL = "origin"
 
 
-@dataclass(frozen=True, slots=True)
-class GitRemote:
-    """A git remote by the name that the user knows."""
-
-    name: str
-    fetch: RemoteUrl
-    push: RemoteUrl
-
-
-def git_remote(workspace: Workspace, name: str | None) -> GitRemote:
+def git_remote(workspace: Workspace, name: str | None) -> Remote:
     """The git remote called ``name``; without one the remote that the branch follows, or ``origin``."""
     remotes = workspace.repository.remotes()
     chosen = name or _followed(workspace, remotes.followed) or USUAL
-    found: Remote | None = remotes.named.get(chosen)
+    found = remotes.named.get(chosen)
     if found is None or not found.fetch:
         known = ", ".join(sorted(remotes.named)) or "none"
         raise InputError(
             f"there is no remote called '{chosen}'",
             hint=f"git remotes here: {known}; 'git remote add' or 'custody remote add' names another",
         )
-    return GitRemote(chosen, workspace.repository.address(found.fetch), workspace.repository.address(found.push))
+    return found
 
 
 def _followed(workspace: Workspace, followed: dict[str, str]) -> str | None:

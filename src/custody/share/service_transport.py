@@ -1,7 +1,8 @@
 """Chains through a service: sent in stretches where they end there, taken in stretches where they end here."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from custody.attribution.app.chain_origins import have_origins_changed, origin_digests, origin_lists, read_origins
 from custody.attribution.app.context import AttributionContext, open_attribution
@@ -10,24 +11,37 @@ from custody.attribution.wire.origins import FileOrigins, encode_origins
 from custody.core.chain_check import Damage, DamageCode
 from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import Link, Seq, StoreId
+from custody.core.ids import Seq, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import ChainTip, Record, empty_head
 from custody.core.wire.body import digest_text
-from custody.core.wire.report import IntegrityFinding, finding_of
-from custody.share.chain_exchange import ChainReader, LocalChains, check_origins, fork_at, stretch_lines, take
+from custody.core.wire.report import IntegrityFinding
+from custody.share.chain_exchange import (
+    UNREADABLE,
+    ChainReader,
+    check_origins,
+    fork_at,
+    outcome_of,
+    own_heads,
+    report_damages,
+    report_sent,
+    report_taken,
+    stretch_lines,
+    take,
+)
 from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal
 from custody.share.wire.chains import (
     NDJSON,
     STRETCH_BYTES_MAX,
     STRETCH_RECORDS_MAX,
+    ChainReceipt,
     ChainState,
-    decode_chain_receipt,
-    decode_held,
-    decode_origins_held,
+    ChainStates,
+    OriginDigests,
+    decode_answer,
 )
 from custody.share.wire.export import OriginsLine, encode_line
-from custody.share.wire.sharing import PullReport, PushReport, SharedChain, about_of, encode_about
+from custody.share.wire.sharing import PullReport, PushReport, SharedChain, ShareOutcome, about_of, encode_about
 from custody.store import Body, Store
 from custody.workspace.workspace import Workspace
 
@@ -43,14 +57,12 @@ def push_service(
         pass  # what waits in the spool is part of the chain before it is looked at
     with RemoteService(remote) as service, open_attribution(workspace) as evidence:
         there = _there(service)
-        owned = sorted(evidence.store.tables.owned())
-        heads = [head for head in map(evidence.store.tables.head, owned) if head.seq > 0]
+        heads = own_heads(evidence.store)
         chains = [
             _ChainUpload(service, evidence, head, texts).sent(there.get(head.store), dry_run=dry_run) for head in heads
         ]
-    found = any(chain.outcome == "refused" for chain in chains)
     return PushReport(
-        outcome="found" if found else "fine", remote=remote.name, transport="service", dry_run=dry_run, chains=chains
+        outcome=outcome_of(chains), remote=remote.name, transport="service", dry_run=dry_run, chains=chains
     )
 
 
@@ -65,25 +77,25 @@ class _ChainUpload:
 
     def sent(self, held: ChainState | None, *, dry_run: bool) -> SharedChain:
         """Send what the service lacks."""
-        there = empty_head(self.head.store) if held is None else _head(held)
+        there = empty_head(self.head.store) if held is None else held.head
         if there.seq > self.head.seq:
             what = f"the service has {there.seq:,} records of our own chain, more than this store wrote"
-            return self._report_chain(there, "refused", [Damage(DamageCode.CHAIN_CUT, what)])
+            return self._report(there, "refused", [Damage(DamageCode.CHAIN_CUT, what)])
         fork = fork_at(self.evidence.store, there)
         if fork is not None:
-            return self._report_chain(there, "refused", [fork])
+            return self._report(there, "refused", [fork])
         origins = self._changed_origins(there)
         if there == self.head and not origins:
-            return self._report_chain(there, "same")
+            return self._report(there, "same")
         if dry_run:
-            return self._report_chain(there, "waits")
+            return self._report(there, "waits")
         try:
             self._send_all(there, origins)
         except ServiceRefusal as error:
             if error.status != CONFLICT:
                 raise
-            return self._report_chain(there, "refused", [Damage(DamageCode.CHAIN_FORK, error.message)])
-        return self._report_chain(there, "sent")
+            return self._report(there, "refused", [Damage(DamageCode.CHAIN_FORK, error.message)])
+        return self._report(there, "sent")
 
     def _send_all(self, there: ChainTip, origins: dict[RepoPath, bytes]) -> None:
         self.evidence.workspace.progress.start("sending", int(self.head.seq - there.seq))
@@ -103,7 +115,7 @@ class _ChainUpload:
 
     def _post(self, head: ChainTip, lines: list[bytes]) -> None:
         about = encode_about(about_of(head, texts=self.texts, tips=[]))
-        kept = decode_chain_receipt(self.service.post(CHAINS, about + b"".join(lines), NDJSON))
+        kept = decode_answer(self.service.post(CHAINS, about + b"".join(lines), NDJSON), ChainReceipt)
         if (kept.seq, kept.link) != (int(head.seq), head.link.hex()):
             raise InputError("the service did not keep what it was sent", hint="push again")
 
@@ -125,20 +137,13 @@ class _ChainUpload:
         """What the service should be told of lines and was not; a file of which nothing is left is told empty."""
         evidence, chain = self.evidence, self.head.store
         made = origin_files(evidence, chain, evidence.repository.tips())
-        kept = decode_origins_held(self.service.get(f"{CHAINS}/{chain}/origins")).files if there.seq else {}
+        kept = decode_answer(self.service.get(f"{CHAINS}/{chain}/origins"), OriginDigests).files if there.seq else {}
         gone = (RepoPath.of(path) for path in kept if RepoPath.of(path) not in made)
         fresh = {path: data for path, data in made.items() if kept.get(str(path)) != digest_text(digest_of(data))}
         return fresh | {path: encode_origins(FileOrigins(1, str(path), [], [])) for path in gone}
 
-    def _report_chain(self, there: ChainTip, outcome: str, damages: list[Damage] | None = None) -> SharedChain:
-        return SharedChain(
-            store=self.head.store,
-            records=int(self.head.seq),
-            new=max(0, int(self.head.seq - there.seq)),
-            texts=self.texts,
-            outcome=outcome,  # type: ignore[arg-type]
-            findings=[finding_of(damage) for damage in damages or ()],
-        )
+    def _report(self, there: ChainTip, outcome: ShareOutcome, damages: Sequence[Damage] = ()) -> SharedChain:
+        return report_sent(self.head, int(there.seq), outcome, texts=self.texts, findings=report_damages(damages))
 
 
 def pull_service(
@@ -154,24 +159,24 @@ def pull_service(
         there_are = sorted(item for item in _there(service).items() if item[0] not in ours)
         chains = [_take_chain(service, store, held, texts=texts, dry_run=dry_run) for _, held in there_are]
         store.catch_up()
-    found = any(chain.outcome == "refused" for chain in chains)
     return PullReport(
-        outcome="found" if found else "fine", remote=remote.name, transport="service", dry_run=dry_run, chains=chains
+        outcome=outcome_of(chains), remote=remote.name, transport="service", dry_run=dry_run, chains=chains
     )
 
 
 def _take_chain(service: RemoteService, store: Store, held: ChainState, *, texts: bool, dry_run: bool) -> SharedChain:
-    there = _head(held)
+    there = held.head
     here = store.tables.head(there.store)
     if there.store in store.tables.owned():
         return SharedChain(there.store, int(here.seq), 0, texts=True, outcome="own")
+    report = partial(report_taken, there, here, texts=texts)
     fork = fork_at(store, there)
     if fork is not None:
-        return _pulled(there, here, "refused", texts=texts, damages=[fork])
+        return report("refused", findings=report_damages([fork]))
     if there.seq < here.seq:
-        return _pulled(there, here, "behind", texts=texts)
+        return report("behind")
     if dry_run:
-        return _pulled(there, here, "waits" if there.seq > here.seq else "same", texts=texts)
+        return report("waits" if there.seq > here.seq else "same")
     whole = texts and there.store in origin_lists(store)
     begin = empty_head(there.store) if whole else here
     try:
@@ -180,22 +185,21 @@ def _take_chain(service: RemoteService, store: Store, held: ChainState, *, texts
     except ServiceRefusal:
         raise
     except InputError as error:
-        what = IntegrityFinding("UNREADABLE", error.message)
-        return SharedChain(there.store, int(here.seq), 0, texts=texts, outcome="refused", findings=[what])
+        return report("refused", findings=[IntegrityFinding(UNREADABLE, error.message)])
     if damages:
-        return _pulled(there, here, "refused", texts=texts, damages=damages)
+        return report("refused", findings=report_damages(damages))
     has_changed = origins is not None and have_origins_changed(store, there.store, origins)
     is_new = there.seq > here.seq or whole or has_changed
     if is_new:
         take(store, there.store, items, origins)
-    return _pulled(there, here, "taken" if is_new else "same", texts=texts)
+    return report("taken" if is_new else "same")
 
 
 def _fetched(
     service: RemoteService, store: Store, there: ChainTip, begin: ChainTip, *, texts: bool
 ) -> tuple[list[Record | Body], list[Damage]]:
     """The records behind ``begin``, checked; a chain is held in memory until it is known to be whole."""
-    reader = ChainReader(begin, LocalChains(store))
+    reader = ChainReader(begin, store)
     items: list[Record | Body] = []
     while reader.head.seq < there.seq:
         before = reader.head
@@ -211,7 +215,7 @@ def _fetched(
 def _origins(service: RemoteService, store: Store, there: ChainTip) -> dict[RepoPath, bytes]:
     """What the chain tells of lines; a file that is here as it is there is not fetched again."""
     path = f"{CHAINS}/{there.store}/origins"
-    told = decode_origins_held(service.get(path)).files
+    told = decode_answer(service.get(path), OriginDigests).files
     kept = origin_digests(store, there.store)
     files = []
     for name, digest in sorted(told.items()):
@@ -225,22 +229,4 @@ def _origins(service: RemoteService, store: Store, there: ChainTip) -> dict[Repo
 
 
 def _there(service: RemoteService) -> dict[StoreId, ChainState]:
-    return {StoreId(chain.store): chain for chain in decode_held(service.get(CHAINS)).chains}
-
-
-def _head(held: ChainState) -> ChainTip:
-    return ChainTip(StoreId(held.store), Seq(held.seq), Link(bytes.fromhex(held.link)))
-
-
-def _pulled(
-    there: ChainTip, here: ChainTip, outcome: str, *, texts: bool, damages: list[Damage] | None = None
-) -> SharedChain:
-    taken = outcome in ("taken", "same")
-    return SharedChain(
-        store=there.store,
-        records=int(there.seq if taken else here.seq),
-        new=int(there.seq - here.seq) if outcome in ("taken", "waits") else 0,
-        texts=texts,
-        outcome=outcome,  # type: ignore[arg-type]
-        findings=[finding_of(damage) for damage in damages or ()],
-    )
+    return {StoreId(chain.store): chain for chain in decode_answer(service.get(CHAINS), ChainStates).chains}

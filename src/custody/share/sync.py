@@ -1,7 +1,6 @@
 """Push and pull: one verb each, for a service that the user named and for a git remote."""
 
 import os
-from dataclasses import dataclass
 
 from custody.core.errors import InputError
 from custody.share.remote.service_book import NamedRemote, RemoteBook
@@ -12,36 +11,28 @@ TOKEN_VARIABLE = "CUSTODY_TOKEN"
 """Where a token may stand for one command, instead of the one that is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncRequest:
-    """What to share, and whether to do it."""
-
-    texts: bool = False
-    dry_run: bool = False
-
-
-def push(workspace: Workspace, name: str | None, how: SyncRequest) -> PushReport:
+def push(workspace: Workspace, name: str | None, *, texts: bool = False, dry_run: bool = False) -> PushReport:
     """Share what was recorded here."""
     service = _service(name)
     if service is not None:
         from custody.share.service_transport import push_service  # loads the HTTP client
 
-        return push_service(workspace, service, texts=how.texts, dry_run=how.dry_run)
+        return push_service(workspace, service, texts=texts, dry_run=dry_run)
     from custody.share.push import push_git
 
-    return push_git(workspace, name, texts=how.texts, dry_run=how.dry_run)
+    return push_git(workspace, name, texts=texts, dry_run=dry_run)
 
 
-def pull(workspace: Workspace, name: str | None, how: SyncRequest) -> PullReport:
+def pull(workspace: Workspace, name: str | None, *, texts: bool = False, dry_run: bool = False) -> PullReport:
     """Take over what others share; a git remote gives the texts that their owners put there."""
     service = _service(name)
     if service is not None:
         from custody.share.service_transport import pull_service  # loads the HTTP client
 
-        return pull_service(workspace, service, texts=how.texts, dry_run=how.dry_run)
+        return pull_service(workspace, service, texts=texts, dry_run=dry_run)
     from custody.share.pull import pull_git
 
-    return pull_git(workspace, name, dry_run=how.dry_run)
+    return pull_git(workspace, name, dry_run=dry_run)
 
 
 def the_service(name: str | None) -> NamedRemote:

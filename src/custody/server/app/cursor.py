@@ -43,6 +43,11 @@ def number_in(part: Json) -> int:
     return part
 
 
+def is_storable_name(text: str) -> bool:
+    """Whether a database can hold this name: no zero character, no half of a surrogate pair."""
+    return not any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in text)
+
+
 def make_cursor_error() -> InputError:
     """The error for what is no cursor."""
     return InputError("'after' is no cursor of ours", hint="take it from 'next' of the page before")

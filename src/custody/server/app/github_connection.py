@@ -1,12 +1,12 @@
 """Repositories on GitHub: which project each belongs to, and taking over what they had before."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import replace
 
 from custody.core.errors import InputError
 from custody.server.app.control import control_of, project_of
-from custody.server.app.github_deliveries import JobRequest, judge_wish, outcome_wish
-from custody.server.app.github_jobs import INDEX, site_of
+from custody.server.app.github_deliveries import pull_job
+from custody.server.app.github_jobs import INDEX, JUDGE, OUTCOME, site_of
 from custody.server.app.github_settings import GitHubSettings
 from custody.server.app.jobs import NewJob, add_job
 from custody.server.control import GitHubConnection
@@ -18,8 +18,6 @@ from custody.server.github.report import (
 )
 from custody.server.github.shapes import Pull, parse_repository_name
 from custody.workspace.workspace import Workspace
-
-PAGE = 100
 
 
 def connect(workspace: Workspace, repository: str, project: str) -> GitHubConnectReport:
@@ -46,44 +44,36 @@ def list_connections(workspace: Workspace) -> GitHubListReport:
         return GitHubListReport(repositories=[_line(connection) for connection in control.github.all()])
 
 
-@dataclass(slots=True)
-class _BackfillTally:
-    open: int = 0
-    closed: int = 0
-    added: int = 0
-
-
 def backfill(workspace: Workspace, repository: str, settings: GitHubSettings) -> GitHubBackfillReport:
     """Add a job for each pull request that a repository ever had, and one for its index; again, only what is new.
 
     Open ones are judged as they are now; of closed ones it is kept what became of them.
     """
-    tally = _BackfillTally()
+    states = Counter[str]()
+    added = newest = 0
     with site_of(workspace, repository, settings) as site, control_of(workspace, as_service=True) as control:
         known = _found(control.github.named(site.repository), site.repository)
+        connected = replace(known, full_name=site.repository)  # jobs are told apart by the name as it was typed
         workspace.progress.start("pull requests", None)
-        for wish in _wishes(site.repository, site.github.pulls(site.repository), tally):
-            new = NewJob(wish.kind, known.project, wish.key, wish.payload)
-            tally.added += add_job(control, new, id_=workspace.token(), now_ns=workspace.now_ns())
+
+        def add(job: NewJob) -> bool:
+            return add_job(control, job, id_=workspace.token(), now_ns=workspace.now_ns())
+
+        for pull in site.github.pulls(site.repository):
+            newest = max(newest, pull.number)
+            states[pull.state] += 1
+            added += add(_pull_job(connected, pull))
             workspace.progress.step(1)
-    return GitHubBackfillReport(repository=_line(known), open=tally.open, closed=tally.closed, added=tally.added)
+        added += add(NewJob(INDEX, known.project, f"{site.repository}:{newest}", {"repository": site.repository}))
+        workspace.progress.step(1)
+    closed = states.total() - states["open"]
+    return GitHubBackfillReport(repository=_line(known), open=states["open"], closed=closed, added=added)
 
 
-def _wishes(repository: str, pulls: Iterator[Pull], tally: _BackfillTally) -> Iterator[JobRequest]:
-    newest = 0
-    for pull in pulls:
-        newest = max(newest, pull.number)
-        if pull.state == "open":
-            tally.open += 1
-            wish = judge_wish(repository, pull.number)
-        else:
-            tally.closed += 1
-            wish = outcome_wish(repository, pull.number)
-        # What was told of a state is told once; a state that came since is another.
-        yield JobRequest(
-            wish.kind, f"{wish.key}:{pull.head.sha}:{pull.state}:{pull.merge_commit_sha or ''}", wish.payload
-        )
-    yield JobRequest(INDEX, f"{repository}:{newest}", {"repository": repository})
+def _pull_job(connected: GitHubConnection, pull: Pull) -> NewJob:
+    """The job for a pull request: one for each state that it is found in."""
+    job = pull_job(JUDGE if pull.state == "open" else OUTCOME, connected, pull.number)
+    return replace(job, key=f"{job.key}:{pull.head.sha}:{pull.state}:{pull.merge_commit_sha or ''}")
 
 
 def _found(known: GitHubConnection | None, name: str) -> GitHubConnection:

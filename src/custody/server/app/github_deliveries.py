@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from custody.core.digest import digest_of
@@ -13,6 +12,7 @@ from custody.server.app.github_jobs import JUDGE, OUTCOME, REVERTS
 from custody.server.app.github_settings import GitHubSettings
 from custody.server.app.jobs import NewJob, add_job
 from custody.server.control import ControlTables, GitHubConnection
+from custody.server.github.report import WebhookReport
 from custody.server.github.shapes import (
     Delivery,
     decode_delivery,
@@ -22,21 +22,13 @@ from custody.server.github.shapes import (
 )
 
 GUID = re.compile(r"[A-Za-z0-9-]{8,64}")
+QUEUED = "queued"
+"""The fate of a delivery that made jobs."""
 LOOKED_AGAIN = frozenset(("opened", "reopened", "synchronize", "edited", "ready_for_review"))
 
 
-class DeliveryFate(Enum):
-    """What became of a delivery."""
-
-    QUEUED = "queued"
-    KNOWN = "known"
-    """It was taken in before: nothing happens a second time."""
-    NOTHING = "nothing"
-    """There is nothing to do for it."""
-    STRANGER = "stranger"
-    """It is not signed with our secret."""
-    CLOSED = "closed"
-    """No secret is set, so nobody can be believed."""
+class UntrustedDelivery(InputError):
+    """A delivery that is not signed with our secret, or that no secret is set for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +42,6 @@ class WebhookDelivery:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryAnswer:
-    """What became of it, in words, and how many jobs it made."""
-
-    taken: DeliveryFate
-    said: str
-    jobs: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class JobRequest:
-    """A job that a delivery asks for: which kind, about what, told apart from others by ``key``."""
-
-    kind: str
-    key: str
-    payload: dict[str, Json]
-
-
-@dataclass(frozen=True, slots=True)
 class DeliveryIntake:
     """Takes deliveries in."""
 
@@ -75,29 +49,30 @@ class DeliveryIntake:
     now_ns: Callable[[], int]
     token: Callable[[], str]
 
-    def take_in(self, control: ControlTables, sent: WebhookDelivery) -> DeliveryAnswer:
-        """Take a delivery in, or say why not; whatever is kept of it is kept in one transaction."""
+    def take_in(self, control: ControlTables, sent: WebhookDelivery) -> WebhookReport:
+        """Take a delivery in, or report why not; whatever is stored of it is stored in one transaction.
+
+        An ``UntrustedDelivery`` is raised before anything of it is read.
+        """
         if self.settings.secret is None:
-            return DeliveryAnswer(DeliveryFate.CLOSED, "this service takes no webhooks: no secret is set")
+            raise UntrustedDelivery("this service takes no webhooks: no secret is set")
         if not is_signed(sent.body, self.settings.secret, sent.signature):
-            return DeliveryAnswer(DeliveryFate.STRANGER, "the delivery is not signed with our secret")
+            raise UntrustedDelivery("the delivery is not signed with our secret")
         if GUID.fullmatch(sent.id) is None:
             raise InputError("the delivery has no id", hint="GitHub sends it as X-GitHub-Delivery")
         delivery = decode_delivery(sent.body)
         if sent.event == "ping":
-            return DeliveryAnswer(DeliveryFate.NOTHING, "pong")
+            return _nothing("pong")
         if delivery.repository is None:
-            return DeliveryAnswer(DeliveryFate.NOTHING, "it is about no repository")
+            return _nothing("it is about no repository")
         connected = control.github.named(parse_repository_name(delivery.repository.full_name))
         if connected is None:
-            return DeliveryAnswer(
-                DeliveryFate.NOTHING, "the repository is not connected: 'custody github connect' does that"
-            )
-        wishes = tuple(EVENTS.get(sent.event, _none)(delivery, connected))
-        if not wishes:
-            return DeliveryAnswer(DeliveryFate.NOTHING, "there is nothing to do for it")
+            return _nothing("the repository is not connected: 'custody github connect' does that")
+        jobs = tuple(EVENTS[sent.event](delivery, connected)) if sent.event in EVENTS else ()
+        if not jobs:
+            return _nothing("there is nothing to do for it")
         with control.writing():
-            return self._queued(control, sent, delivery, connected, wishes)
+            return self._queued(control, sent, delivery, connected, jobs)
 
     def _queued(
         self,
@@ -105,62 +80,59 @@ class DeliveryIntake:
         sent: WebhookDelivery,
         delivery: Delivery,
         connected: GitHubConnection,
-        wishes: tuple[JobRequest, ...],
-    ) -> DeliveryAnswer:
+        jobs: tuple[NewJob, ...],
+    ) -> WebhookReport:
         now = self.now_ns()
         # A check that is asked for twice has the same bytes twice; of the others every body tells its moment.
         if not control.github.take_in(
             sent.id, digest_of(sent.body), now, same_body_too=sent.event in ("pull_request", "push")
         ):
-            return DeliveryAnswer(DeliveryFate.KNOWN, "it was taken in before")
+            return WebhookReport(taken="known", said="it was taken in before", jobs=0)
         if delivery.installation is not None:
             control.github.installed(connected.full_name, delivery.installation.id)
-        jobs = [NewJob(wish.kind, connected.project, f"{wish.key}:{sent.id}", wish.payload) for wish in wishes]
-        made = sum(add_job(control, job, id_=self.token(), now_ns=now) for job in jobs)
-        return DeliveryAnswer(DeliveryFate.QUEUED, "queued", made)
+        made = sum(
+            add_job(control, replace(job, key=f"{job.key}:{sent.id}"), id_=self.token(), now_ns=now) for job in jobs
+        )
+        return WebhookReport(taken=QUEUED, said="queued", jobs=made)
 
 
-def judge_wish(repository: str, number: int) -> JobRequest:
-    """That a pull request is judged as it is when the job runs."""
-    return JobRequest(JUDGE, f"{repository}#{number}", {"repository": repository, "number": number})
+def pull_job(kind: str, connected: GitHubConnection, number: int) -> NewJob:
+    """A job about a pull request, which looks at it as it is when the job runs."""
+    name = connected.full_name
+    return NewJob(kind, connected.project, f"{name}#{number}", {"repository": name, "number": number})
 
 
-def outcome_wish(repository: str, number: int) -> JobRequest:
-    """That what became of a closed pull request is recorded."""
-    return JobRequest(OUTCOME, f"{repository}#{number}", {"repository": repository, "number": number})
+def _nothing(why: str) -> WebhookReport:
+    return WebhookReport(taken="nothing", said=why, jobs=0)
 
 
-def _pull_request(delivery: Delivery, connected: GitHubConnection) -> Iterator[JobRequest]:
+def _pull_request(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
     pull = delivery.pull_request
     if pull is None:
         raise InputError("the delivery has no pull request")
     if delivery.action in LOOKED_AGAIN:
-        yield judge_wish(connected.full_name, pull.number)
+        yield pull_job(JUDGE, connected, pull.number)
     elif delivery.action == "closed":
-        yield outcome_wish(connected.full_name, pull.number)
+        yield pull_job(OUTCOME, connected, pull.number)
 
 
-def _check_run(delivery: Delivery, connected: GitHubConnection) -> Iterator[JobRequest]:
+def _check_run(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
     if delivery.check_run is None or delivery.action != "rerequested":
         return
     for pull in delivery.check_run.pull_requests:
         number = pull.get("number")
         if isinstance(number, int):
-            yield judge_wish(connected.full_name, number)
+            yield pull_job(JUDGE, connected, number)
 
 
-def _push(delivery: Delivery, connected: GitHubConnection) -> Iterator[JobRequest]:
+def _push(delivery: Delivery, connected: GitHubConnection) -> Iterator[NewJob]:
     """A push to the default branch may undo what was merged; a branch that is gone undoes nothing."""
     branch = "" if delivery.repository is None else delivery.repository.default_branch
     if delivery.ref != f"refs/heads/{branch}" or not branch or set(delivery.after) == {"0"}:
         return
     before, after = parse_commit_name(delivery.before), parse_commit_name(delivery.after)
     payload: dict[str, Json] = {"repository": connected.full_name, "before": before, "after": after}
-    yield JobRequest(REVERTS, f"{connected.full_name}@{after}", payload)
-
-
-def _none(delivery: Delivery, connected: GitHubConnection) -> Iterator[JobRequest]:
-    yield from ()
+    yield NewJob(REVERTS, connected.project, f"{connected.full_name}@{after}", payload)
 
 
 EVENTS = MappingProxyType({"pull_request": _pull_request, "check_run": _check_run, "push": _push})

@@ -14,7 +14,7 @@ from custody.server.app.control import control_of
 from custody.server.app.github_pull_requests import PullRequestJudge
 from custody.server.app.github_settings import KEY_FILE, MIRRORS, TOKEN_FILE, GitHubSettings, github_settings
 from custody.server.github.api import GitHub
-from custody.server.github.shapes import Pull, parse_commit_name, parse_repository_name, payload_from
+from custody.server.github.shapes import parse_commit_name, parse_repository_name, payload_from
 from custody.workspace.workspace import Workspace
 
 JUDGE, OUTCOME, REVERTS, INDEX = "github.judge", "github.outcome", "github.reverts", "github.index"
@@ -35,7 +35,7 @@ class GitHubSite:
         """Bring references of the repository here."""
         self.mirror.fetch(address_of(f"{self.settings.git}/{self.repository}.git", self.mirror.folder), wanted)
 
-    def fetch_pull(self, number: int, _: Pull | None = None) -> None:
+    def fetch_pull(self, number: int) -> None:
         """Bring the head of one pull request and the branches."""
         self.fetch(BRANCHES, pull_of(number))
 

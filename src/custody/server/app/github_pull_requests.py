@@ -41,17 +41,14 @@ class ReviewFate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was said about which head; ``level`` is None where it could not be judged."""
+    """What became of the wish, and the verdict; ``level`` is None where the change could not be judged."""
 
     fate: ReviewFate
-    head: CommitSha | None = None
     level: VerdictLevelName | None = None
-    check_run: int | None = None
-    comment: int | None = None
 
 
-Fetch = Callable[[int, Pull], None]
-"""Brings the objects of a pull request into the repository of the workspace."""
+Fetch = Callable[[int], None]
+"""Brings the objects of the pull request of this number into the repository of the workspace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ class PullRequestJudge:
         base, head = parse_commit_name(pull.base.sha), parse_commit_name(pull.head.sha)
         said = f"{pull.title}\n\n{pull.body or ''}\n".encode("utf-8", "replace")
         try:
-            self.fetch(number, pull)
+            self.fetch(number)
         except GitError as error:
             return FetchDelayError(error.message, hint=error.hint)
         try:
@@ -101,24 +98,27 @@ class PullRequestJudge:
         else:
             level, text = report.level, formed(report, "markdown", __version__).decode()
             body = formed(report, "check-run", __version__)
-        run = self._put(head, body)
-        return Judgement(ReviewFate.TOLD, head, level, run, self._commented(number, text) if self.comments else None)
+        self._put(head, body)
+        if self.comments:
+            self._comment(number, text)
+        return Judgement(ReviewFate.TOLD, level)
 
-    def _put(self, head: CommitSha, body: bytes) -> int:
-        """Our check run of that head, changed if there is one; another's of that name is not ours to change."""
+    def _put(self, head: CommitSha, body: bytes) -> None:
+        """Write our check run of that head, changed if there is one; another's of that name is not ours to change."""
         for known in self.github.check_runs(self.repository, head, CHECK):
             try:
-                return self.github.put_check_run(self.repository, body, known.id)
+                self.github.put_check_run(self.repository, body, known.id)
             except GitHubRefusal:
                 continue
-        return self.github.put_check_run(self.repository, body)
+            return
+        self.github.put_check_run(self.repository, body)
 
-    def _commented(self, number: int, text: str) -> int:
-        """Our one comment, edited in place; somebody else's with our mark stays as it is."""
+    def _comment(self, number: int, text: str) -> None:
+        """Write our one comment, edited in place; somebody else's with our mark stays as it is."""
         login = self.github.login()
         comments = self.github.comments(self.repository, number)
         known = next((comment.id for comment in comments if _is_ours(comment, login)), None)
-        return self.github.put_comment(self.repository, number, text, known)
+        self.github.put_comment(self.repository, number, text, known)
 
 
 def _is_ours(comment: Comment, login: str | None) -> bool:

@@ -72,14 +72,14 @@ class Intake:
             )
         return SentItems(tuple(self._item(take, sent_value) for sent_value in value), single=False)
 
-    def otlp(self, data: bytes, *, binary: bool, texts: bool) -> Iterator[Item]:
-        """The spans of an OTLP request, one by one."""
+    def otlp(self, data: bytes, *, binary: bool) -> Iterator[Item]:
+        """The spans of an OTLP request, one by one, without prompts and answers."""
         for span in proto_spans(data) if binary else spans_in(_request(data)):
             if isinstance(span, OtlpProblem):
                 yield RejectedItem(span.what)
                 continue
             try:
-                yield (span_arrival(span_event(span, texts=texts).event, self._key),)
+                yield (span_arrival(span_event(span, texts=False).event, self._key),)
             except InputError as error:
                 yield RejectedItem(error.message)
 

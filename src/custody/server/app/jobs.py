@@ -14,6 +14,7 @@ from custody.core.wire.time import text_from
 from custody.server.app.control import control_of
 from custody.server.control import ControlTables, Job, JobState
 from custody.server.wire.tenancy import JobLine, WorkerListReport, WorkerRetryReport
+from custody.workspace.wiring import import_name
 from custody.workspace.workspace import Workspace
 
 RETENTION = "retention"
@@ -21,55 +22,26 @@ PAYLOAD_BYTES_MAX = 1024 * 1024
 DAY_NS = 24 * 3_600 * 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class JobContext:
-    """What a job's function is handed: the workspace of the job's project, its key and what it was made with."""
-
-    workspace: Workspace
-    key: str
-    payload: Json
+JobFunction = Callable[[Workspace, Json], None]
+"""What a kind of job does: it gets the workspace of the job's project, and what the job was made with."""
 
 
-def _retention(work: JobContext) -> None:
-    from custody.server.app.retention import retain
+def _import_later(name: str) -> JobFunction:
+    """The function of this name in a module beside this one, imported with the first job that needs it."""
 
-    days = work.payload.get("days") if isinstance(work.payload, dict) else None
-    if not isinstance(days, int):
-        raise InputError("a job of retention needs its 'days'")
-    retain(work.workspace, days)
+    def run(workspace: Workspace, payload: Json) -> None:
+        import_name(f"custody.server.app.{name}")(workspace, payload)
 
-
-def _github_judge(work: JobContext) -> None:
-    from custody.server.app.github_jobs import judge_pull
-
-    judge_pull(work.workspace, work.payload)
+    return run
 
 
-def _github_outcome(work: JobContext) -> None:
-    from custody.server.app.github_jobs import keep_outcome
-
-    keep_outcome(work.workspace, work.payload)
-
-
-def _github_reverts(work: JobContext) -> None:
-    from custody.server.app.github_jobs import record_reverts
-
-    record_reverts(work.workspace, work.payload)
-
-
-def _github_index(work: JobContext) -> None:
-    from custody.server.app.github_jobs import index_changes
-
-    index_changes(work.workspace, work.payload)
-
-
-KINDS: Mapping[str, Callable[[JobContext], None]] = MappingProxyType(
+KINDS: Mapping[str, JobFunction] = MappingProxyType(
     {
-        RETENTION: _retention,
-        "github.judge": _github_judge,
-        "github.outcome": _github_outcome,
-        "github.reverts": _github_reverts,
-        "github.index": _github_index,
+        RETENTION: _import_later("retention:run_retention"),
+        "github.judge": _import_later("github_jobs:judge_pull"),
+        "github.outcome": _import_later("github_jobs:keep_outcome"),
+        "github.reverts": _import_later("github_jobs:record_reverts"),
+        "github.index": _import_later("github_jobs:index_changes"),
     }
 )
 """Every kind with the function that does it."""
@@ -83,7 +55,6 @@ class NewJob:
     project: str
     key: str
     payload: Json = None
-    not_before_ns: int = 0
 
 
 def add_job(control: ControlTables, new: NewJob, *, id_: str, now_ns: int) -> bool:
@@ -100,7 +71,7 @@ def add_job(control: ControlTables, new: NewJob, *, id_: str, now_ns: int) -> bo
         state=JobState.WAITING,
         attempts=0,
         lease=0,
-        due_ns=max(new.not_before_ns, now_ns),
+        due_ns=now_ns,
         error=None,
     )
     return control.jobs.put(job, now_ns)

@@ -10,7 +10,7 @@ from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
 from custody.ledger.queries.prompts import first_prompts
 from custody.ledger.queries.sessions import SessionRow, session_rows
-from custody.server.app.cursor import cursor, make_cursor_error, parts_of
+from custody.server.app.cursor import cursor, is_storable_name, make_cursor_error, number_in, parts_of
 from custody.server.queries.record_pages import PageTables
 from custody.server.wire.service import (
     ConversationItem,
@@ -48,7 +48,7 @@ def traces(workspace: Workspace, after: str | None, limit: int) -> TracesPage:
         name = said.get("id") if isinstance(said, dict) else None
         return TraceItem(record=str(record.ref), at=_at(record), id=str(name or ""), trace=_payload(said))
 
-    items, following = _records(workspace, ("trace",), after, limit, item)
+    items, following = list_records(workspace, ("trace",), after, limit, item)
     return TracesPage(items=items, next=following)
 
 
@@ -59,7 +59,7 @@ def links(workspace: Workspace, after: str | None, limit: int) -> LinksPage:
         link = _payload(said) if record.entry.kind == "trace_link" else said
         return LinkItem(record=str(record.ref), at=_at(record), link=link)
 
-    items, following = _records(workspace, ("trace_link", "link"), after, limit, item)
+    items, following = list_records(workspace, ("trace_link", "link"), after, limit, item)
     return LinksPage(items=items, next=following)
 
 
@@ -69,7 +69,7 @@ def spans(workspace: Workspace, after: str | None, limit: int) -> SpansPage:
     def item(record: Record, said: Json) -> SpanItem:
         return SpanItem(record=str(record.ref), at=_at(record), span=said)
 
-    items, following = _records(workspace, ("span",), after, limit, item)
+    items, following = list_records(workspace, ("span",), after, limit, item)
     return SpansPage(items=items, next=following)
 
 
@@ -106,7 +106,7 @@ def conversations(workspace: Workspace, after: str | None, limit: int) -> Conver
 
 def conversation(workspace: Workspace, agent: str, session: str, *, with_text: bool) -> ConversationText | None:
     """A session and what was asked in it, with the words only ``with_text``; None when nothing is known of it."""
-    if not _is_text(agent + session):
+    if not is_storable_name(agent + session):
         return None  # no database holds such a name
     with workspace.reading() as store, store.reading():
         rows = [row for row in session_rows(store, limit=PROMPTS_MAX, named=session) if row.agent == agent]
@@ -132,9 +132,10 @@ def _prompts(store: Store, row: SessionRow, *, with_text: bool) -> list[PromptIt
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
-def _records(
+def list_records(
     workspace: Workspace, kinds: Sequence[str], after: str | None, limit: int, item: Callable[[Record, Json], T]
 ) -> tuple[list[T], str | None]:
+    """The next records of these kinds, each as ``item`` has it, and the cursor of the page behind them."""
     with workspace.reading() as store, store.reading():
         found = PageTables(store).records(kinds, _place(after), limit + 1)
         payloads = store.tables.payloads(found[:limit])
@@ -153,17 +154,16 @@ def _place(after: str | None) -> RecordRef | None:
     if after is None:
         return None
     store, seq = parts_of(after)
-    ref = _ref(f"{store}:{seq}") if isinstance(store, str) and type(seq) is int else None
-    if ref is None:
+    if not isinstance(store, str) or not (store.isalnum() and store.isascii()):
         raise make_cursor_error()
-    return ref
+    return RecordRef(StoreId(store), Seq(number_in(seq)))
 
 
 def _session(after: str | None) -> tuple[SessionId, AgentName] | None:
     if after is None:
         return None
     session, agent = parts_of(after)
-    if not isinstance(session, str) or not isinstance(agent, str) or not _is_text(session + agent):
+    if not isinstance(session, str) or not isinstance(agent, str) or not is_storable_name(session + agent):
         raise make_cursor_error()
     return SessionId(session), AgentName(agent)
 
@@ -173,10 +173,6 @@ def _ref(name: str) -> RecordRef | None:
     if not (store.isalnum() and store.isascii() and seq.isdecimal() and seq.isascii()) or len(seq) > 18:
         return None
     return RecordRef(StoreId(store), Seq(int(seq)))
-
-
-def _is_text(text: str) -> bool:
-    return not any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def _payload(said: Json) -> Json:

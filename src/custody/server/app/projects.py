@@ -7,7 +7,7 @@ from custody.core.errors import InputError, StoreError
 from custody.core.project import DEFAULT_PROJECT, project_name
 from custody.core.wire.time import text_from
 from custody.server.app.control import control_of, project_of
-from custody.server.control import ControlTables, Project
+from custody.server.control import Project
 from custody.server.control.database import initialise
 from custody.server.wire.tenancy import (
     ProjectInitReport,
@@ -78,11 +78,8 @@ def project_reads(workspace: Workspace, name: str, limit: int) -> ProjectReadsRe
         total = control.reads.count(name)
         if not total:
             project_of(control, name)
-        return ProjectReadsReport(project=name, reads=_reads(control, name, limit), total=total)
-
-
-def _reads(control: ControlTables, name: str, limit: int) -> list[ReadLine]:
-    return [ReadLine(read.token, read.what, text_from(read.at_ns)) for read in control.reads.of(name, limit)]
+        reads = [ReadLine(read.token, read.what, text_from(read.at_ns)) for read in control.reads.of(name, limit)]
+        return ProjectReadsReport(project=name, reads=reads, total=total)
 
 
 def _make_store(workspace: Workspace, name: str) -> None:

@@ -3,12 +3,13 @@
 from itertools import islice
 
 from custody.cite.app.registry import cite_page
-from custody.core.ids import RecordRef, Seq, StoreId
+from custody.core.record import Record
+from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
 from custody.dupes.app.change_index import list_changes
 from custody.dupes.app.report import report_indexed_change
-from custody.server.app.cursor import cursor, make_cursor_error, number_behind, number_in, parts_of
-from custody.server.queries.record_pages import PageTables
+from custody.server.app.cursor import cursor, number_behind
+from custody.server.app.listing import list_records
 from custody.server.wire.questions import ChangesPage, DecisionItem, DecisionsPage, SourcesPage
 from custody.workspace.workspace import Workspace
 
@@ -17,22 +18,13 @@ CHANGE, SOURCE = "change", "source"
 
 def decisions(workspace: Workspace, after: str | None, limit: int) -> DecisionsPage:
     """Decisions about every agent, in the order of their records."""
-    with workspace.reading() as store, store.reading():
-        found = PageTables(store).records(("decision",), _place(after), limit + 1)
-        payloads = store.tables.payloads(found[:limit])
-    last = found[limit - 1].ref if len(found) > limit else None
-    return DecisionsPage(
-        items=[
-            DecisionItem(
-                record=str(record.ref),
-                at=text_from(record.entry.at_ns),
-                key=str(record.entry.key),
-                decision=payloads[record.ref],
-            )
-            for record in found[:limit]
-        ],
-        next=None if last is None else cursor(str(last.store), int(last.seq)),
-    )
+
+    def item(record: Record, said: Json) -> DecisionItem:
+        at = text_from(record.entry.at_ns)
+        return DecisionItem(record=str(record.ref), at=at, key=str(record.entry.key), decision=said)
+
+    items, following = list_records(workspace, ("decision",), after, limit, item)
+    return DecisionsPage(items=items, next=following)
 
 
 def changes(workspace: Workspace, after: str | None, limit: int) -> ChangesPage:
@@ -48,12 +40,3 @@ def sources(workspace: Workspace, after: str | None, limit: int) -> SourcesPage:
     """Sources by their numbers; one of which nothing is left is passed over."""
     found, last = cite_page(workspace, number_behind(after, SOURCE), limit)
     return SourcesPage(items=found, next=None if last is None else cursor(SOURCE, last))
-
-
-def _place(word: str | None) -> RecordRef | None:
-    if word is None:
-        return None
-    store, seq = parts_of(word)
-    if not isinstance(store, str) or not (store.isalnum() and store.isascii()):
-        raise make_cursor_error()
-    return RecordRef(StoreId(store), Seq(number_in(seq)))

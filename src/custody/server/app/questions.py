@@ -4,7 +4,8 @@ A repository answers only for the project that it belongs to. The words of conve
 may read them, and each read of them is noted before they are handed out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from msgspec import structs
@@ -39,6 +40,17 @@ class NameNotFound(InputError):
     """Nothing has the name that was asked for."""
 
 
+@contextmanager
+def name_not_found(*errors: type[InputError], hint: str | None = None) -> Iterator[None]:
+    """Turn these errors into a ``NameNotFound``, with this hint or their own; invalid rules stay what they are."""
+    try:
+        yield
+    except RulesError:
+        raise
+    except errors as error:
+        raise NameNotFound(error.message, hint=hint or error.hint) from error
+
+
 def require_repository(workspace: Workspace) -> Workspace:
     """The workspace at the root of its repository; an ``InputError`` where that is not here."""
     if not has_repository(workspace):
@@ -55,18 +67,14 @@ def require_repository(workspace: Workspace) -> Workspace:
 
 def agent_shown(workspace: Workspace, agent: str, *, limit: int) -> TrustShowReport:
     """Where an agent stands, with the newest decisions about it."""
-    try:
+    with name_not_found(UnknownAgent, hint="/api/v1/trust lists every agent"):
         return trust_show(workspace, agent, limit=limit)
-    except UnknownAgent as error:
-        raise NameNotFound(error.message, hint="/api/v1/trust lists every agent") from error
 
 
 def agent_explained(workspace: Workspace, agent: str, *, at: str | None) -> TrustWhyReport:
     """How an agent came to its score."""
-    try:
+    with name_not_found(UnknownAgent, hint="/api/v1/trust lists every agent"):
         return trust_why(workspace, agent, at=at)
-    except UnknownAgent as error:
-        raise NameNotFound(error.message, hint="/api/v1/trust lists every agent") from error
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -75,22 +83,16 @@ def agent_explained(workspace: Workspace, agent: str, *, at: str | None) -> Trus
 def change_checked(workspace: Workspace, name: str, *, limit: int) -> DupesCheckReport:
     """What an indexed change is like: by a name, a pull request's number, or digits of its head."""
     here = require_repository(workspace)
-    try:
+    with name_not_found(UnknownChange, hint="/api/v1/changes lists them"):
         row = find_change(workspace, name)
-    except UnknownChange as error:
-        raise NameNotFound(error.message, hint="/api/v1/changes lists them") from error
     return check_indexed(here, row, limit=limit)
 
 
 def evidence_shown(workspace: Workspace, name: str) -> DupesShowReport:
     """What a suggestion rests on, by its id or the head of the change that was checked."""
     here = require_repository(workspace)
-    try:
+    with name_not_found(InputError, hint="the answers of /api/v1/duplicates name their evidence"):
         return dupes_show(here, name)
-    except RulesError:
-        raise
-    except InputError as error:
-        raise NameNotFound(error.message, hint="the answers of /api/v1/duplicates name their evidence") from error
 
 
 # --- sources ----------------------------------------------------------------------------------------------------------
@@ -98,10 +100,8 @@ def evidence_shown(workspace: Workspace, name: str) -> DupesShowReport:
 
 def source_shown(workspace: Workspace, source_id: str, *, note: Note | None) -> CiteShowReport:
     """Everything about one source; the passages that were kept of it only with a ``note``."""
-    try:
+    with name_not_found(SourceError, UnknownSource, hint="/api/v1/sources lists them"):
         found = cite_show(workspace, source_id)
-    except (SourceError, UnknownSource) as error:
-        raise NameNotFound(error.message, hint="/api/v1/sources lists them") from error
     if note is None:
         return structs.replace(found, excerpts=[structs.replace(excerpt, text=None) for excerpt in found.excerpts])
     if any(excerpt.text is not None for excerpt in found.excerpts):
@@ -128,12 +128,8 @@ def hide_session_text(found: SessionReport, *, note: Note | None) -> SessionRepo
 
 def session_calls(workspace: Workspace, look: ViewOptions) -> GraphShowReport:
     """The calls of a session or an execution, by its id or the beginning of it."""
-    try:
+    with name_not_found(InputError, hint="/api/v1/conversations lists sessions"):
         return graph_show(workspace, look)
-    except RulesError:
-        raise
-    except InputError as error:
-        raise NameNotFound(error.message, hint="/api/v1/conversations lists sessions") from error
 
 
 # --- lines ------------------------------------------------------------------------------------------------------------
@@ -174,12 +170,8 @@ def lines_counted(
 ) -> StatsReport:
     """Whose the lines of a file, a folder or the whole repository are."""
     here = require_repository(workspace)
-    return stats(here, None if path is None else _path(path), revision=revision, agent=agent)
-
-
-def _path(said: str) -> str:
-    """A path of the repository as it is said; never one that leads out of it."""
-    return str(RepoPath.of(said))
+    # A path is read as one of the repository: it never leads out of it.
+    return stats(here, None if path is None else str(RepoPath.of(path)), revision=revision, agent=agent)
 
 
 def _hide_link_text(link: AnyLink) -> AnyLink:

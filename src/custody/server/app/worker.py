@@ -4,14 +4,15 @@ Killed at any moment it loses nothing: a lease that is not renewed ends, and the
 happens at least once; that it is done is recorded once, by whoever holds the lease then.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 
 from custody.core.errors import CustodyError, InputError, RetryLater, StoreError
 from custody.server.app.control import control_of, storable
-from custody.server.app.jobs import JobContext, add_due, payload_of
+from custody.server.app.jobs import JobFunction, add_due, payload_of
 from custody.server.control import ControlTables, Job
 from custody.server.wire.tenancy import WorkerReport
 from custody.workspace.workspace import Workspace
@@ -36,17 +37,6 @@ class WorkRules:
     """Between two looks when nothing is due."""
 
 
-@dataclass(slots=True)
-class JobTally:
-    """How the jobs of one worker came out."""
-
-    done: int = 0
-    again: int = 0
-    aside: int = 0
-    lost: int = 0
-    """Done here, but settled by somebody else who took the job when our lease had ended."""
-
-
 def back_off_ns(attempts: int, chance: float, rules: WorkRules) -> int:
     """How long a job waits after that many failures: between half of the doubled time and all of it, by ``chance``.
 
@@ -64,14 +54,14 @@ class JobWorker:
     """Does the jobs of some kinds until it is stopped."""
 
     workspace: Workspace
-    kinds: Mapping[str, Callable[[JobContext], None]]
+    kinds: Mapping[str, JobFunction]
     rules: WorkRules = field(default_factory=WorkRules)
     stop: Event = field(default_factory=Event)
     """Set by anybody: the job that runs is finished, and no other is begun."""
 
     def run(self, *, once: bool) -> WorkerReport:
         """Do what is due, and unless ``once`` what becomes due, until stopped."""
-        tally = JobTally()
+        tally = Counter[str]()
         while not self.stop.is_set():
             try:
                 with control_of(self.workspace, as_service=True) as control:
@@ -84,14 +74,14 @@ class JobWorker:
                 break
             self.stop.wait(self.rules.idle_seconds)
         return WorkerReport(
-            outcome="found" if tally.aside else "fine",
-            done=tally.done,
-            again=tally.again,
-            aside=tally.aside,
-            lost=tally.lost,
+            outcome="found" if tally["aside"] else "fine",
+            done=tally["done"],
+            again=tally["again"],
+            aside=tally["aside"],
+            lost=tally["lost"],
         )
 
-    def _work(self, control: ControlTables, tally: JobTally, *, once: bool) -> None:
+    def _work(self, control: ControlTables, tally: Counter[str], *, once: bool) -> None:
         while not self.stop.is_set():
             add_due(control, self.workspace)
             while not self.stop.is_set() and (job := self._taken(control)) is not None:
@@ -108,38 +98,36 @@ class JobWorker:
     def _lease_ns(self) -> int:
         return int(self.rules.lease_seconds * _SECOND_NS)
 
-    def _do(self, control: ControlTables, job: Job, tally: JobTally) -> None:
+    def _do(self, control: ControlTables, job: Job, tally: Counter[str]) -> None:
         if job.attempts > self.rules.attempts_max:
             # Every worker that had it ended without a word: the job may be what kills them.
             words = f"begun {job.attempts - 1} times and never ended"
-            tally.aside += control.jobs.set_aside(job, self.workspace.now_ns(), job.error or words)
+            tally["aside"] += control.jobs.set_aside(job, self.workspace.now_ns(), job.error or words)
             return
         try:
             with self._renewing(job):
-                self.kinds[job.kind](JobContext(self._workspace_of(job), job.key, payload_of(job)))
+                self.kinds[job.kind](self._workspace_of(job), payload_of(job))
         except Exception as error:  # noqa: BLE001 - whatever a job fails of, the worker goes on with the next
             self._failed(control, job, error, tally)
             return
-        if control.jobs.done(job, self.workspace.now_ns()):
-            tally.done += 1
-        else:
-            tally.lost += 1
+        # Whoever took the job when our lease had ended settles it.
+        tally["done" if control.jobs.done(job, self.workspace.now_ns()) else "lost"] += 1
 
     def _workspace_of(self, job: Job) -> Workspace:
         return replace(self.workspace, project=job.project, bound=True, spooled=False)
 
-    def _failed(self, control: ControlTables, job: Job, error: Exception, tally: JobTally) -> None:
+    def _failed(self, control: ControlTables, job: Job, error: Exception, tally: Counter[str]) -> None:
         words = _describe_error(error)
         self.workspace.talk(f"job {job.id} ({job.kind}) failed: {words}")
         # What the caller got wrong does not get right by itself.
         if isinstance(error, InputError) or job.attempts >= self.rules.attempts_max:
-            tally.aside += control.jobs.set_aside(job, self.workspace.now_ns(), words)
+            tally["aside"] += control.jobs.set_aside(job, self.workspace.now_ns(), words)
             return
         waits = back_off_ns(job.attempts, self._chance(), self.rules)
         if isinstance(error, RetryLater):
             waits = max(waits, error.seconds * _SECOND_NS)
         due = self.workspace.now_ns() + waits
-        tally.again += control.jobs.again(job, due, words)
+        tally["again"] += control.jobs.again(job, due, words)
 
     def _chance(self) -> float:
         return int(self.workspace.token()[-_CHANCE_DIGITS:], 16) / _CHANCE_MAX

@@ -26,7 +26,6 @@ class NamedRepository(msgspec.Struct, frozen=True):
     """A repository as payloads name it."""
 
     full_name: str
-    clone_url: str = ""
     default_branch: str = ""
 
 
@@ -38,11 +37,9 @@ class Login(msgspec.Struct, frozen=True):
 
 
 class PullRequestSide(msgspec.Struct, frozen=True):
-    """One end of a pull request; the head's repository is null when a fork was deleted."""
+    """One end of a pull request."""
 
     sha: str
-    ref: str
-    repo: NamedRepository | None = None
 
 
 class Pull(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,9 +54,6 @@ class Pull(msgspec.Struct, frozen=True, kw_only=True):
     """Lists of pull requests have only this; ``merged`` is of a single one."""
     merge_commit_sha: str | None = None
     created_at: str | None = None
-    closed_at: str | None = None
-    updated_at: str | None = None
-    user: Login | None = None
     merged_by: Login | None = None
     head: PullRequestSide
     base: PullRequestSide
@@ -76,20 +70,10 @@ class Installation(msgspec.Struct, frozen=True):
     id: int
 
 
-class PushedCommit(msgspec.Struct, frozen=True):
-    """A commit that a push brought."""
-
-    id: str
-    message: str = ""
-
-
 class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
     """A check run as the API answers it."""
 
     id: int
-    name: str = ""
-    head_sha: str = ""
-    external_id: str | None = None
     pull_requests: list[dict[str, object]] = []
 
 
@@ -125,7 +109,6 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     ref: str = ""
     before: str = ""
     after: str = ""
-    commits: list[PushedCommit] = []
 
 
 def is_signed(body: bytes, secret: bytes, signature: str | None) -> bool:

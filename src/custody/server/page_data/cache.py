@@ -1,4 +1,4 @@
-"""What a process remembers for pages: answers that take seconds, kept while what they follow from stays the same."""
+"""Answers that take seconds, remembered for pages while what they follow from stays the same."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator

@@ -1,12 +1,11 @@
 """Clusters for pages: found once for each state of the index, read from git one by one.
 
-Finding them compares pairs of the whole index and takes seconds where it is large, so this process remembers the last
-ones. Who descends from whom is read from git only for the cluster that somebody opens.
+Finding them compares pairs of the whole index and takes seconds where it is large, so the last ones are remembered.
+Who descends from whom is read from git only for the cluster that somebody opens.
 """
 
 from dataclasses import dataclass
 
-from custody.dupes.app.change_name import find_change
 from custody.dupes.app.cluster_groups import (
     MEMBERS_TOLD_MAX,
     ClusterRow,
@@ -19,7 +18,7 @@ from custody.dupes.app.cluster_groups import (
 from custody.dupes.app.indexed_changes import dedupe_rules
 from custody.dupes.wire.report import ClusterMember, ClusterReport
 from custody.server.page_data.cache import StateCache, place_of
-from custody.server.page_data.changes import translate_unknown_change
+from custody.server.page_data.changes import find_indexed
 from custody.workspace.workspace import Workspace, has_repository
 
 NO_REPOSITORY = "this service has no repository of the project, so nobody can tell who descends from whom"
@@ -36,24 +35,26 @@ class ClusterListPage:
     pairs: int
 
 
-_KEPT: StateCache[Groups] = StateCache()
+ClusterMemory = StateCache[Groups]
 
 
-def clusters_listed(workspace: Workspace, *, state: str, words: str, start: int, limit: int) -> ClusterListPage:
+def clusters_listed(
+    workspace: Workspace, memory: ClusterMemory, *, state: str, words: str, start: int, limit: int
+) -> ClusterListPage:
     """The clusters with an ``open`` change, of ``landed`` ones alone, or ``all``, whose changes have these words."""
-    found = clusters_known(workspace)
+    found = clusters_known(workspace, memory)
     matching = [group for group in found.groups if group.matches(state, words)]
     end = start + limit
     following = end if len(matching) > end else None
     return ClusterListPage(tuple(matching[start:end]), len(matching), following, found.changes, found.pairs)
 
 
-def clusters_known(workspace: Workspace) -> Groups:
+def clusters_known(workspace: Workspace, memory: ClusterMemory) -> Groups:
     """The clusters among everything indexed, landed commits too; none where the index cannot be compared."""
     rules = dedupe_rules(workspace)
     with workspace.reading() as store:
         check_index_version(store)
-        return _KEPT.get(
+        return memory.get(
             place_of(workspace),
             read_cluster_state(store, rules),
             workspace.now_ns(),
@@ -61,11 +62,10 @@ def clusters_known(workspace: Workspace) -> Groups:
         )
 
 
-def cluster_of(workspace: Workspace, name: str) -> ClusterRow | None:
+def cluster_of(workspace: Workspace, memory: ClusterMemory, name: str) -> ClusterRow | None:
     """The cluster that an indexed change belongs to; None where it belongs to none."""
-    with translate_unknown_change():
-        wanted = find_change(workspace, name).id
-    return next((group for group in clusters_known(workspace).groups if wanted in group.cluster.members), None)
+    wanted = find_indexed(workspace, name).id
+    return next((group for group in clusters_known(workspace, memory).groups if wanted in group.cluster.members), None)
 
 
 def read_cluster_page(workspace: Workspace, group: ClusterRow) -> ClusterReport:

@@ -7,23 +7,23 @@ from custody.graph.app.questions import units_named
 from custody.graph.app.views import GraphViewRequest, Picture, draw_agent, draw_difference, draw_learnt, draw_session
 from custody.ledger.queries.sessions import session_rows
 from custody.server.app.questions import NameNotFound
-from custody.server.page_data.graph_cache import learnt_at_hand, units_at_hand
+from custody.server.page_data.graph_cache import GraphMemory
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
 
-def graph_picture(workspace: Workspace, wanted: GraphViewRequest) -> Picture:
+def graph_picture(workspace: Workspace, memory: GraphMemory, wanted: GraphViewRequest) -> Picture:
     """The picture that is wanted; a ``NameNotFound`` where nothing has the name of its session."""
     rules = graph_rules(workspace)
     with workspace.reading() as store:
         if wanted.view in ("tree", "lanes"):
             names = _units_of_session(store, wanted.session or "")
-            return draw_session(store, wanted, names, units_at_hand(workspace, store, names))
+            return draw_session(store, wanted, names, memory.units(workspace, store, names))
         if wanted.view == "difference":
             return draw_difference(store, wanted, rules)
         if wanted.agent is not None:
             return draw_agent(store, wanted.agent, wanted, rules)
-        return draw_learnt(learnt_at_hand(workspace, store), wanted)
+        return draw_learnt(memory.learnt(workspace, store), wanted)
 
 
 def _units_of_session(store: Store, session: str) -> tuple[str, ...]:
@@ -38,11 +38,11 @@ def _units_of_session(store: Store, session: str) -> tuple[str, ...]:
         raise NameNotFound(error.message, hint=error.hint) from error
 
 
-def graph_runs(workspace: Workspace, name: str) -> Runs:
+def graph_runs(workspace: Workspace, memory: GraphMemory, name: str) -> Runs:
     """The runs behind an edge, by its name in a picture; a ``NameNotFound`` where nobody has learnt such an edge."""
     start, end, kind = edge_key(name)
     with workspace.reading() as store:
-        runs = list_edge_runs(store, learnt_at_hand(workspace, store), (start, end, kind))
+        runs = list_edge_runs(store, memory.learnt(workspace, store), (start, end, kind))
     if runs is None:
         raise NameNotFound(
             f"no {kind.value} edge leads from '{start}' to '{end}'", hint="it may have been learnt otherwise since"

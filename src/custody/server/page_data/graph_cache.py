@@ -3,39 +3,28 @@
 Nothing can be stale: what is kept holds for the chains as they stood, and every new record moves one of them.
 """
 
-from collections import OrderedDict
-from threading import Lock
-
 from custody.graph.app.learn import LearntGraph, Unit, graph_rules, learn_graph, units_of
 from custody.server.page_data.cache import StateCache, chains_of, place_of
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
-KEPT_MAX = 4
-GraphCacheKey = tuple[str, str, tuple[str, ...], tuple[str, ...]]
 
-_lock = Lock()
-_kept: OrderedDict[GraphCacheKey, tuple[Unit, ...]] = OrderedDict()
-_LEARNT: StateCache[LearntGraph] = StateCache(most=2)
+class GraphMemory:
+    """What was learnt from everything, and the sessions that were drawn last."""
 
+    def __init__(self) -> None:
+        self._learnt: StateCache[LearntGraph] = StateCache(most=2)
+        self._units: StateCache[tuple[Unit, ...]] = StateCache()
 
-def learnt_at_hand(workspace: Workspace, store: Store) -> LearntGraph:
-    """What was learnt from everything; nobody may teach it more."""
-    rules = graph_rules(workspace)
-    return _LEARNT.get(
-        place_of(workspace), (chains_of(store), rules), workspace.now_ns(), lambda: learn_graph(workspace, store, rules)
-    )
+    def learnt(self, workspace: Workspace, store: Store) -> LearntGraph:
+        """What was learnt from everything; callers only read it."""
+        rules = graph_rules(workspace)
+        state = (chains_of(store), rules)
+        return self._learnt.get(
+            place_of(workspace), state, workspace.now_ns(), lambda: learn_graph(workspace, store, rules)
+        )
 
-
-def units_at_hand(workspace: Workspace, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:
-    """These sessions and executions with their spans."""
-    key = (workspace.database or str(workspace.home), workspace.project, names, chains_of(store))
-    with _lock:
-        found = _kept.get(key)
-    units = tuple(units_of(store, names)) if found is None else found
-    with _lock:
-        _kept[key] = units
-        _kept.move_to_end(key)
-        while len(_kept) > KEPT_MAX:
-            _kept.popitem(last=False)
-    return units
+    def units(self, workspace: Workspace, store: Store, names: tuple[str, ...]) -> tuple[Unit, ...]:
+        """These sessions and executions with their spans."""
+        place = (*place_of(workspace), *names)
+        return self._units.get(place, chains_of(store), workspace.now_ns(), lambda: tuple(units_of(store, names)))

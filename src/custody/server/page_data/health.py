@@ -1,13 +1,13 @@
 """How the store and its surroundings are, for a page: checks, chains, what could not be recorded, agents, jobs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.capture.hook.event_home import gaps_in
 from custody.core.errors import InputError, StoreError
-from custody.core.ids import PENDING
+from custody.core.ids import PENDING, StoreId
 from custody.core.wire.canonical import Json
-from custody.core.wire.report import DoctorCheck, VerifyReport
+from custody.core.wire.report import Chain, DoctorCheck, VerifyReport
 from custody.core.wire.time import text_from
 from custody.intake.install.agent_status import NOT_SET_UP, SET_UP, HookStatus, read_hook_status
 from custody.intake.install.doctor import glance
@@ -25,17 +25,6 @@ JOBS_MAX = 100
 CHAINS_MAX = 200
 RECORDS_VERIFIED_MAX = 200_000
 """So many records are verified while somebody waits; more is the verb's business."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainHealth:
-    """A chain, and how far it was checked: None where nobody can tell."""
-
-    store: str
-    records: int
-    link: str
-    own: bool
-    checked: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +52,9 @@ class HealthPage:
     store: str
     records: int
     checks: Sequence[DoctorCheck]
-    chains: Sequence[ChainHealth]
+    chains: Sequence[Chain]
+    checked: Mapping[StoreId, int] | None
+    """How far each chain was checked; None where that is not known."""
     chain_count: int
     gaps: Sequence[GapRow]
     gap_count: int
@@ -82,16 +73,7 @@ def read_health_page(workspace: Workspace) -> HealthPage:
         heads = [head for head in store.tables.chains() if head.store != PENDING]
         lost = ActivityTables(store).lost(LOST_READ_MAX)
         said = [_lost(payload) for payload in store.tables.payloads(lost).values()]
-    chains = [
-        ChainHealth(
-            store=head.store,
-            records=int(head.seq),
-            link=head.link.hex(),
-            own=head.store == own,
-            checked=None if sealed is None else sealed.get(head.store, 0),
-        )
-        for head in heads
-    ]
+    chains = [Chain(head.store, int(head.seq), head.link.hex(), own=head.store == own) for head in heads]
     gaps = _gaps(workspace, [what for what in said if what is not None])
     jobs, why_not = _jobs(workspace)
     return HealthPage(
@@ -99,6 +81,7 @@ def read_health_page(workspace: Workspace) -> HealthPage:
         records=sum(chain.records for chain in chains),
         checks=glance(workspace),
         chains=chains[:CHAINS_MAX],
+        checked=sealed,
         chain_count=len(chains),
         gaps=gaps[:GAPS_MAX],
         gap_count=len(gaps),

@@ -73,8 +73,8 @@ class CapabilityState:
     """An ability and whether there is anything that it can tell from."""
 
     ability: Capability
-    can: bool
     why_not: str | None
+    """None where it can be told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ def read_overview_page(workspace: Workspace) -> OverviewPage:
 
 def _standing(ability: Capability, held: frozenset[str], here: Callable[[], bool]) -> CapabilityState:
     if not held.intersection(ability.tables):
-        return CapabilityState(ability, can=False, why_not=ability.next)
+        return CapabilityState(ability, ability.next)
     if ability.in_repository and not here():
-        return CapabilityState(ability, can=False, why_not="this service has no repository of the project")
-    return CapabilityState(ability, can=True, why_not=None)
+        return CapabilityState(ability, "this service has no repository of the project")
+    return CapabilityState(ability, None)

@@ -3,17 +3,18 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from custody.cite.app.audit import cite_audit, remedy_of
+from custody.cite.app.audit import cite_audit
 from custody.cite.wire.audit import CiteAuditReport, CiteFinding
 from custody.core.errors import InputError
 from custody.core.paths import RepoPath
 from custody.git import NoWorkFile
-from custody.server.app.questions import NameNotFound, require_repository, require_tracked_file
+from custody.server.app.questions import NameNotFound, name_not_found, require_repository, require_tracked_file
 from custody.server.page_data.files import format_path, resolve_file
 from custody.workspace.workspace import Workspace
 
 ENDINGS = (".md", ".markdown", ".mdx")
 NAMED_MAX = 500
+LISTED = "/sources lists the documents"
 BYTES_MAX = 4 * 1024 * 1024
 """Of a document that is shown with its findings; 'custody cite audit' takes larger ones."""
 
@@ -27,21 +28,13 @@ class Documents:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingRow:
-    """A finding and what to do about it."""
-
-    finding: CiteFinding
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
 class AuditedDocument:
     """A document's lines, its audit, and the findings of each line."""
 
     path: str
     lines: list[str]
     audit: CiteAuditReport
-    found: dict[int, list[FindingRow]]
+    found: dict[int, list[CiteFinding]]
 
 
 def documents(workspace: Workspace, text: str | None) -> Documents:
@@ -69,19 +62,17 @@ def audited(workspace: Workspace, file: str) -> AuditedDocument:
     here = require_repository(workspace)
     path = _resolve_document(here, file)
     if not str(path).lower().endswith(ENDINGS):
-        raise NameNotFound(f"'{path.display}' is no Markdown document", hint="/sources lists the documents")
-    try:
+        raise NameNotFound(f"'{path.display}' is no Markdown document", hint=LISTED)
+    with name_not_found(InputError, hint=LISTED):
         require_tracked_file(here, path)
-    except InputError as error:
-        raise NameNotFound(error.message, hint="/sources lists the documents") from error
     # Read through the door, which follows no symbolic link: what is shown is the repository's.
     found = here.repository.work_file(path, BYTES_MAX)
     if isinstance(found, NoWorkFile):
-        raise NameNotFound(f"'{path.display}' cannot be shown: {found.reason}", hint="/sources lists the documents")
+        raise NameNotFound(f"'{path.display}' cannot be shown: {found.reason}", hint=LISTED)
     audit = cite_audit(here, [str(path)])
-    by_line: dict[int, list[FindingRow]] = defaultdict(list)
+    by_line: dict[int, list[CiteFinding]] = defaultdict(list)
     for finding in audit.findings:
-        by_line[finding.line].append(FindingRow(finding, remedy_of(finding.code)))
+        by_line[finding.line].append(finding)
     try:
         lines = found.content.decode().splitlines()
     except UnicodeDecodeError as error:

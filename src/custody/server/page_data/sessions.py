@@ -1,7 +1,7 @@
 """Sessions as pages show them: a list that is quick in a store of any size, and one session as a tree of its calls."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, SessionId
@@ -14,8 +14,8 @@ from custody.ledger.queries.prompts import first_prompt
 from custody.ledger.queries.readings import ReadRows, locators_read_by
 from custody.ledger.queries.sessions import SessionRow, session_rows, was_open
 from custody.ledger.sessions import ANY_NUMBER, report_session, session_named, session_read
-from custody.server.app.cursor import cursor, make_cursor_error, number_in, parts_of
-from custody.server.app.questions import NameNotFound, Note, hide_session_text
+from custody.server.app.cursor import cursor, is_storable_name, make_cursor_error, number_in, parts_of
+from custody.server.app.questions import NameNotFound, Note, hide_session_text, name_not_found
 from custody.server.page_data.cache import StateCache, chains_of, place_of
 from custody.server.queries.activity import ActiveSession, ActivityTables
 from custody.store import ObservedView, Store
@@ -42,11 +42,8 @@ class SessionListRow:
     state: str
     """``ended``, ``active`` when something came of it lately, ``open`` when nobody saw it end."""
     model: str | None
-    operator: str | None
     asked: str | None
     """What was asked first, as far as it may be read."""
-    events: int
-    prompts: int
     calls: int
     files: int
 
@@ -94,10 +91,7 @@ def _listed(
         last=text_from(row.last_ns),
         state=_state(workspace, store, row, said.ended_ns),
         model=said.model,
-        operator=said.operator,
         asked=_read_prompt(first),
-        events=counted.events,
-        prompts=counted.prompts,
         calls=counted.calls,
         files=counted.files,
     )
@@ -112,7 +106,7 @@ def _read_session_facts(store: Store, row: ActiveSession) -> Session:
                 whole = replace(whole, model=view.model or whole.model)
             if isinstance(view, Session) and view.agent == row.agent:
                 ended = whole.ended_ns if view.ended_ns is None else view.ended_ns
-                whole = replace(whole, operator=view.operator or whole.operator, ended_ns=ended)
+                whole = replace(whole, ended_ns=ended)
     return whole
 
 
@@ -142,7 +136,7 @@ def _behind(word: str | None) -> ActiveSession | None:
 
 
 def _check_text(*words: str | None) -> None:
-    if any(sign == "\0" or "\ud800" <= sign <= "\udfff" for word in words if word is not None for sign in word):
+    if not all(is_storable_name(word) for word in words if word is not None):
         raise InputError("a name holds a sign that no name has")
 
 
@@ -150,90 +144,63 @@ def _check_text(*words: str | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionPage:
-    """One session: what is known of it, and every call in the order in which a tree is read.
-
-    ``ended_ns`` is None when nobody saw it end. Of ``total`` rows at most ``ROWS_MAX`` are here; ``traced`` of them
-    come from programs that told of their own spans.
-    """
-
-    report: SessionReport
-    rows: Sequence[CallRow]
-    total: int
-    traced: int
-    ended_ns: int | None
-    sources: Sequence[str]
-    sources_total: int
-    repairs: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class _SessionContent:
-    """All that the records of a session say; nobody was told of it yet."""
+class SessionContent:
+    """All that the records of a session say, whoever may read it."""
 
     report: SessionReport
     tree: CallTree
     read: ReadRows
 
 
-_LATELY: StateCache[_SessionContent] = StateCache()
+@dataclass(frozen=True, slots=True)
+class SessionPage(SessionContent):
+    """A session as whoever asks may see it, with its calls in the order in which a tree is read.
+
+    Of ``total`` rows at most ``ROWS_MAX`` are here.
+    """
+
+    rows: Sequence[CallRow]
+    total: int
+
+
+SessionMemory = StateCache[SessionContent]
 """A session of ten thousand calls takes seconds to read, and is looked at again and again."""
 
 
-def read_session_page(workspace: Workspace, session: str, *, agent: str | None, note: Note | None) -> SessionPage:
+def read_session_page(
+    workspace: Workspace, memory: SessionMemory, session: str, *, agent: str | None, note: Note | None
+) -> SessionPage:
     """A session with its call tree; what was asked, and what calls were about, only with a ``note``."""
     _check_text(session, agent)
     with workspace.reading() as store, store.reading():
-        try:
+        with name_not_found(InputError, hint="the list of sessions has every one"):
             row = session_named(store, session, agent)
-        except InputError as error:
-            raise NameNotFound(error.message, hint="the list of sessions has every one") from error
         rules = graph_rules(workspace)
-        story = _LATELY.get(
+        content = memory.get(
             (*place_of(workspace), row.agent, row.session),
             (chains_of(store), row, rules),
             workspace.now_ns(),
-            lambda: _story(workspace, store, row),
+            lambda: _read_content(workspace, store, row),
         )
-    tree, read = story.tree, story.read
-    report = hide_session_text(story.report, note=note)
+    report = hide_session_text(content.report, note=note)
     words = {prompt.id: prompt.text for prompt in report.prompts}
-    rows = list(tree.rows(words if note is not None else None))
+    rows = list(content.tree.rows(words if note is not None else None))
     if note is not None and not any(words.values()) and any(row.detail is not None for row in rows):
         note(f"calls of {row.agent} {row.session}")
-    return SessionPage(
-        report=report,
-        rows=rows[:ROWS_MAX],
-        total=len(rows),
-        traced=tree.traced,
-        ended_ns=tree.ended_ns,
-        sources=read.locators,
-        sources_total=read.total,
-        repairs=tree.repairs,
-    )
+    return SessionPage(report, content.tree, content.read, rows[:ROWS_MAX], len(rows))
 
 
-def _story(workspace: Workspace, store: Store, row: SessionRow) -> _SessionContent:
+def _read_content(workspace: Workspace, store: Store, row: SessionRow) -> SessionContent:
     seen = session_read(store, row)
-    tree = build_call_tree(store, row, seen)
-    return _SessionContent(
-        report_session(row, seen), tree, locators_read_by(store, [row.session], row.last_ns, SOURCES_MAX)
+    return SessionContent(
+        report_session(row, seen),
+        build_call_tree(store, row, seen),
+        locators_read_by(store, [row.session], row.last_ns, SOURCES_MAX),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SessionActivity:
-    """How much was captured of a session by now, and whether anything came lately."""
-
-    agent: str
-    session: str
-    events: int
-    last: str
-    state: str
-
-
-def session_now(workspace: Workspace, session: str, agent: str) -> SessionActivity:
-    """The same of a session as it is now, without reading what it says."""
+def session_now(workspace: Workspace, session: str, agent: str) -> tuple[SessionRow, str]:
+    """How much was captured of a session by now, and its state, without reading what it says."""
     _check_text(session, agent)
     with workspace.reading() as store, store.reading():
         row = next(
@@ -247,5 +214,4 @@ def session_now(workspace: Workspace, session: str, agent: str) -> SessionActivi
         if row is None:
             raise NameNotFound("no session has this name", hint="the list of sessions has every one")
         active = ActiveSession(row.agent, row.session, row.last_ns)
-        state = _state(workspace, store, active, _read_session_facts(store, active).ended_ns)
-    return SessionActivity(row.agent, row.session, row.events, text_from(row.last_ns), state)
+        return row, _state(workspace, store, active, _read_session_facts(store, active).ended_ns)

@@ -13,20 +13,17 @@ from custody.trust.wire.chance import TrustSimulateReport
 from custody.workspace.workspace import Workspace, has_repository
 
 NS_PER_DAY = 86_400 * 1_000_000_000
-KEPT_NS_MAX = 120 * 1_000_000_000
-"""After this the past is gathered again, since it has grown."""
-
-_KEPT: StateCache[PolicyTrial] = StateCache(ns_max=KEPT_NS_MAX)
+TrialMemory = StateCache[PolicyTrial]
 
 
 def policy_tried(
-    workspace: Workspace, wished: Mapping[str, float], *, days: int, source: SimulationSource
+    workspace: Workspace, memory: TrialMemory, wished: Mapping[str, float], *, days: int, source: SimulationSource
 ) -> TrustSimulateReport:
     """What the rules in force, and the same with the ``wished`` numbers, would have let land in the last ``days``."""
-    return try_policy(_trial(workspace, days, source), trust_rules(workspace), wished)
+    return try_policy(_trial(workspace, memory, days, source), trust_rules(workspace), wished)
 
 
-def _trial(workspace: Workspace, days: int, source: SimulationSource) -> PolicyTrial:
+def _trial(workspace: Workspace, memory: TrialMemory, days: int, source: SimulationSource) -> PolicyTrial:
     rules = trust_rules(workspace)
     here = has_repository(workspace)
     if source == "git" and not here:
@@ -42,4 +39,4 @@ def _trial(workspace: Workspace, days: int, source: SimulationSource) -> PolicyT
         few_enough(len(gathered.pasts))
         return begin_trial(gathered, rules, since_ns, now_ns)
 
-    return _KEPT.get(place_of(workspace), state, now_ns, made)
+    return memory.get(place_of(workspace), state, now_ns, made)

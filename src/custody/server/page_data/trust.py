@@ -1,10 +1,7 @@
 """Agents for pages: unknown names become ``NameNotFound``; answers that read every decision are bounded and cached."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from custody.core.errors import InputError
-from custody.server.app.questions import NameNotFound
+from custody.server.app.questions import name_not_found
 from custody.server.page_data.cache import StateCache, place_of
 from custody.store import Store
 from custody.trust import Account, UnknownAgent
@@ -29,10 +26,8 @@ from custody.workspace.workspace import Workspace
 
 DECISIONS_MAX = 20_000
 """With more decisions than this, nothing that folds all of them is made for a page: that many take ten seconds."""
-MEMORY_NS_MAX = 120 * 1_000_000_000
-"""So long it is remembered what was learnt from all of them."""
 
-_ESTIMATORS: StateCache[ChanceEstimator] = StateCache(ns_max=MEMORY_NS_MAX)
+EstimatorMemory = StateCache[ChanceEstimator]
 
 
 def agent_recent(workspace: Workspace, agent: str) -> tuple[float, ...]:
@@ -46,7 +41,7 @@ def read_agent_page(workspace: Workspace, agent: str, *, at: str | None) -> Trus
     if at is not None:
         standing = _account(workspace, agent, asked).standing
     else:
-        with _translate_unknown_agent():
+        with name_not_found(UnknownAgent):
             standing = read_current_standing(workspace, agent, asked)
     return describe_agent(workspace, agent, standing, asked)
 
@@ -57,15 +52,13 @@ def agent_account(workspace: Workspace, agent: str, *, at: str | None, before: i
     return describe_account(agent, _account(workspace, agent, asked), asked, before=before, limit=limit)
 
 
-def agent_chance(workspace: Workspace, agent: str, *, at: str | None) -> ChanceReport:
+def agent_chance(workspace: Workspace, memory: EstimatorMemory, agent: str, *, at: str | None) -> ChanceReport:
     """The chance of a change of the agent's of which nothing else is known, from everything that was decided."""
     asked = make_trust_query(workspace, at)
     with workspace.reading() as store, read_settled_decisions(store):
         few_enough(count_decisions(store))
         state = (heads_of(store), asked.rules, asked.until_ns)
-        estimator = _ESTIMATORS.get(
-            place_of(workspace), state, asked.now_ns, lambda: make_chance_estimator(store, asked)
-        )
+        estimator = memory.get(place_of(workspace), state, asked.now_ns, lambda: make_chance_estimator(store, asked))
     return estimator.estimate(agent, asked.now_ns).to_report()
 
 
@@ -86,14 +79,5 @@ def few_enough(decisions: int) -> None:
 def _account(workspace: Workspace, agent: str, asked: TrustQuery) -> Account:
     with workspace.reading() as store:
         few_enough(count_decisions(store, agent))
-    with _translate_unknown_agent():
+    with name_not_found(UnknownAgent):
         return known_account(workspace, agent, asked)
-
-
-@contextmanager
-def _translate_unknown_agent() -> Iterator[None]:
-    """Turn the error about an unknown agent into a ``NameNotFound``."""
-    try:
-        yield
-    except UnknownAgent as error:
-        raise NameNotFound(error.message, hint=error.hint) from error

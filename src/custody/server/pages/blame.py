@@ -93,7 +93,7 @@ def _file(workspace: Workspace, asked: PageParams, file: str) -> PageView:
     blamed = file_blamed(workspace, place_of(asked, file))
     lines = FileLines(blamed, _start(asked), LineHighlight(kind=_kind(asked), agent=asked.text("agent")))
     fields = {
-        **_where(workspace, asked, blamed.file),
+        **locate(workspace, asked, blamed.file),
         "path": blamed.report.path,
         "report": blamed.report,
         "lines": lines,
@@ -118,7 +118,8 @@ def _uncaptured(lines: FileLines, report: Any) -> bool:
     return lines.total > 0 and not lines.agents and searched is not None and searched.since is None
 
 
-def _where(workspace: Workspace, asked: PageParams, file: str) -> dict[str, Any]:
+def locate(workspace: Workspace, asked: PageParams, file: str) -> dict[str, Any]:
+    """Which version of which file a page is about, for the links on it."""
     return {
         "file": file,
         "rev": asked.text("rev"),
@@ -135,7 +136,7 @@ def _instead(workspace: Workspace, asked: PageParams, path: str, error: InputErr
     try:
         return _listed(workspace, asked, path.rstrip("/"))
     except InputError:
-        fields = {**_where(workspace, asked, path), "problem": error.message, "remedy": error.hint}
+        fields = {**locate(workspace, asked, path), "problem": error.message, "remedy": error.hint}
         return PageView(title=path, template="blame_none.html", fields=fields, nothing=True)
 
 

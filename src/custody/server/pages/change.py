@@ -1,9 +1,12 @@
 """One change: what it is and does, what it is like, and its verdict; and two changes beside each other."""
 
 from custody.core.errors import InputError
-from custody.dupes.app.overlap import PairPage
-from custody.server.page_data.changes import change_judged, find_matches, read_change_page
-from custody.server.page_data.pairs import read_pair_page, read_stored_pair_page
+from custody.dupes.app.change_name import UnknownChange
+from custody.dupes.app.indexed_changes import change_like
+from custody.dupes.app.overlap import PairPage, compare_changes, compare_stored
+from custody.dupes.app.show import dupes_show
+from custody.server.app.questions import name_not_found, require_repository
+from custody.server.page_data.changes import change_judged, find_indexed, read_change_page
 from custody.server.pages.attempt import attempt_question
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.workspace.workspace import Workspace, has_repository
@@ -22,7 +25,7 @@ def change(workspace: Workspace, asked: PageParams) -> PageView:
         fields={
             "seen": seen,
             "repository": has_repository(workspace),
-            "like": attempt_question(lambda: find_matches(workspace, name)),
+            "like": attempt_question(lambda: change_like(require_repository(workspace), find_indexed(workspace, name))),
         },
     )
 
@@ -31,7 +34,7 @@ def change_verdict(workspace: Workspace, asked: PageParams) -> PageView:
     """What the gate says of an open change; it takes a second, so pages ask for it later."""
     name = asked.needed("change")
     fields = {
-        "verdict": attempt_question(lambda: change_judged(workspace, name)),
+        "verdict": attempt_question(lambda: change_judged(workspace, asked.memory.verdicts, name)),
         "whole": asked.choice("whole", WHOLE),
     }
     return PageView(title="Verdict", template="change_verdict.html", fields=fields)
@@ -47,10 +50,15 @@ def evidence(workspace: Workspace, asked: PageParams) -> PageView:
 def _pair(workspace: Workspace, asked: PageParams) -> PairPage:
     id_ = asked.text("id")
     if id_ is not None:
-        return read_stored_pair_page(workspace, id_)
+        here = require_repository(workspace)
+        with name_not_found(InputError):
+            report = dupes_show(here, id_)
+        return compare_stored(here, report)
     if asked.text("change") is None:
         raise InputError("the address does not say which changes are meant", hint="follow a link to this page")
-    return read_pair_page(workspace, asked.needed("change"), asked.needed("other"))
+    name, other = asked.needed("change"), asked.needed("other")
+    with name_not_found(UnknownChange):
+        return compare_changes(require_repository(workspace), name, other)
 
 
 PAGES = (

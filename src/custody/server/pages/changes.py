@@ -47,7 +47,9 @@ def changes_clusters(workspace: Workspace, asked: PageParams) -> PageView:
         "words": words,
         "start": start,
         "found": attempt_question(
-            lambda: clusters_listed(workspace, state=state, words=words, start=start, limit=CLUSTERS_SHOWN)
+            lambda: clusters_listed(
+                workspace, asked.memory.clusters, state=state, words=words, start=start, limit=CLUSTERS_SHOWN
+            )
         ),
     }
     return PageView(title="Clusters", template="changes_clusters.html", fields=fields)
@@ -55,16 +57,17 @@ def changes_clusters(workspace: Workspace, asked: PageParams) -> PageView:
 
 def cluster(workspace: Workspace, asked: PageParams) -> PageView:
     """The cluster that a change belongs to."""
-    return _cluster(workspace, asked.needed("name"), "cluster.html")
+    return _cluster(workspace, asked, "cluster.html")
 
 
 def cluster_members(workspace: Workspace, asked: PageParams) -> PageView:
     """The same, to be taken in by another page."""
-    return _cluster(workspace, asked.needed("name"), "cluster_members.html")
+    return _cluster(workspace, asked, "cluster_members.html")
 
 
-def _cluster(workspace: Workspace, name: str, template: str) -> PageView:
-    group = cluster_of(workspace, name)
+def _cluster(workspace: Workspace, asked: PageParams, template: str) -> PageView:
+    name = asked.needed("name")
+    group = cluster_of(workspace, asked.memory.clusters, name)
     told = None if group is None else attempt_question(lambda: read_cluster_page(workspace, group))
     fields = {"name": name, "group": group, "told": told}
     return PageView(title="Cluster" if group is None else group.members[0].title, template=template, fields=fields)

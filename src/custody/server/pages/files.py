@@ -15,7 +15,7 @@ from custody.server.app.questions import Note
 from custody.server.pages.assets import assets
 from custody.server.pages.book import BY_NAME, PAGES
 from custody.server.pages.frame import Frame, PageEnvironment, render
-from custody.server.pages.page import Page, PageParams, PageView
+from custody.server.pages.page import Page, PageMemory, PageParams, PageView
 from custody.workspace.workspace import Workspace
 
 FIRST = "overview"
@@ -86,9 +86,9 @@ def report_files(
     workspace: Workspace, *, most: int, made: str, note: Note | None, written: ExportSummary
 ) -> Iterator[tuple[str, bytes]]:
     """Every file of a report with its content, page by page; ``written`` says at the end what came of it."""
-    links = FileLinks(most)
+    links, memory = FileLinks(most), PageMemory()
     around = PageEnvironment(project=workspace.project, version=__version__, made=made)
-    frame = Frame(links=links, around=around, book=PAGES, inline=_inline(workspace, links, around, note))
+    frame = Frame(links=links, around=around, book=PAGES, inline=_inline(workspace, links, around, note, memory))
     for asset in assets().values():
         yield f"assets/{asset.name}", asset.data
     for page in (BY_NAME[FIRST], *PAGES):
@@ -99,7 +99,7 @@ def report_files(
         name, said = links.waiting.popleft()
         page, asked = BY_NAME[name], dict(said)
         try:
-            view = page.view(workspace, PageParams(asked, note))
+            view = page.view(workspace, PageParams(asked, note, memory))
         except WorldError:
             raise
         except CustodyError as error:
@@ -113,7 +113,7 @@ def report_files(
 
 
 def _inline(
-    workspace: Workspace, links: FileLinks, around: PageEnvironment, note: Note | None
+    workspace: Workspace, links: FileLinks, around: PageEnvironment, note: Note | None, memory: PageMemory
 ) -> Callable[[str, Mapping[str, str]], str]:
     """What makes a part of a page at once; one that cannot be made says why in its place."""
 
@@ -121,7 +121,7 @@ def _inline(
         page: Page = BY_NAME[name]
         frame = Frame(links=links, around=around, book=PAGES, inline=inline)
         try:
-            view = page.view(workspace, PageParams(said, note))
+            view = page.view(workspace, PageParams(said, note, memory))
         except WorldError:
             raise
         except CustodyError as error:

@@ -68,7 +68,7 @@ def graph(workspace: Workspace, asked: PageParams) -> PageView:
         "hide": ",".join(_hidden(asked)),
     }
     if _chosen(wanted):
-        picture = graph_picture(workspace, wanted)
+        picture = graph_picture(workspace, asked.memory.graph, wanted)
         fields |= _drawn(picture, asked) | {"runs": _runs(workspace, asked)}
     else:
         fields |= {"picture": None, **_choices(workspace, wanted)}
@@ -78,7 +78,9 @@ def graph(workspace: Workspace, asked: PageParams) -> PageView:
 def runs(workspace: Workspace, asked: PageParams) -> PageView:
     """The runs behind an edge."""
     return PageView(
-        title="Runs", template="graph_runs.html", fields={"runs": graph_runs(workspace, asked.needed("edge"))}
+        title="Runs",
+        template="graph_runs.html",
+        fields={"runs": graph_runs(workspace, asked.memory.graph, asked.needed("edge"))},
     )
 
 
@@ -134,7 +136,7 @@ def _first_rows(rows: Sequence[GraphTableRow], hidden: Sequence[str]) -> list[Gr
 
 
 def _runs(workspace: Workspace, asked: PageParams) -> Any:
-    return None if (edge := asked.text("edge")) is None else graph_runs(workspace, edge)
+    return None if (edge := asked.text("edge")) is None else graph_runs(workspace, asked.memory.graph, edge)
 
 
 # --- legend -----------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from custody.attribution.wire.stats import StatsPeriod, StatsReport
 from custody.core.errors import InputError
 from custody.dupes.app.indexed_changes import changes_listed
 from custody.server.app.questions import lines_counted
-from custody.server.page_data.cache import StateCache, place_of
+from custody.server.page_data.cache import place_of
 from custody.server.page_data.overview import read_overview_page
 from custody.server.page_data.sessions import sessions_listed
 from custody.server.pages.attempt import attempt_question
@@ -22,7 +22,6 @@ SESSIONS_SHOWN = 8
 MODELS_SHOWN = 5
 """Models with a colour of their own; the rest are one."""
 PERIODS_SHOWN = 60
-REPORTS_KEPT = 8
 BEFORE, UNKNOWN = "before", "unknown"
 OTHERS, PEOPLE, NOBODY = "other models", "people, by a record", "no agent known"
 
@@ -39,10 +38,6 @@ class OwnershipChart:
     undated: int
 
 
-_KEPT: StateCache[StatsReport] = StateCache(most=REPORTS_KEPT)
-"""The last few counts: one takes long in a large repository, and changes only with a commit or a record."""
-
-
 def overview(workspace: Workspace, _asked: PageParams) -> PageView:
     """What can be said at once; what has to be counted comes later."""
     return PageView(
@@ -57,18 +52,18 @@ def overview(workspace: Workspace, _asked: PageParams) -> PageView:
     )
 
 
-def overview_share(workspace: Workspace, _asked: PageParams) -> PageView:
+def overview_share(workspace: Workspace, asked: PageParams) -> PageView:
     """Whose the lines are, counted."""
-    found = attempt_question(lambda: chart_ownership(_counted(workspace)))
+    found = attempt_question(lambda: chart_ownership(_counted(workspace, asked)))
     return PageView(title="Whose lines", template="overview_share.html", fields={"found": found})
 
 
-def _counted(workspace: Workspace) -> StatsReport:
+def _counted(workspace: Workspace, asked: PageParams) -> StatsReport:
     commit = workspace.repository.head().commit if has_repository(workspace) else None
     if has_repository(workspace) and commit is None:
         raise InputError("nothing is committed here yet", hint="lines are counted from the first commit on")
     make = partial(lines_counted, workspace, None, revision=commit)
-    return _KEPT.get(place_of(workspace), (commit, head_of(workspace)), workspace.now_ns(), make)
+    return asked.memory.shares.get(place_of(workspace), (commit, head_of(workspace)), workspace.now_ns(), make)
 
 
 def chart_ownership(report: StatsReport) -> OwnershipChart:

@@ -1,15 +1,40 @@
 """What a page is: its name, what it can be asked, and how its view is made."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from custody.attribution.wire.stats import StatsReport
 from custody.core.errors import InputError
 from custody.server.app.questions import Note
+from custody.server.page_data.cache import StateCache
+from custody.server.page_data.changes import VerdictTurns
+from custody.server.page_data.clusters import ClusterMemory
+from custody.server.page_data.graph_cache import GraphMemory
+from custody.server.page_data.sessions import SessionMemory
+from custody.server.page_data.simulation import TrialMemory
+from custody.server.page_data.trust import EstimatorMemory
 from custody.workspace.workspace import Workspace
 
 DIGITS_MAX = 9
 WORD_SIGNS_MAX = 4096
+SHARES_REMEMBERED_MAX = 8
+"""Counts of whose lines there are: one takes long in a large repository, and changes with a commit or a record."""
+DECISIONS_REMEMBERED_NS = 120 * 1_000_000_000
+"""After this, what follows from every decision is worked out again, since time has passed."""
+
+
+class PageMemory:
+    """What the pages of one service or one report remember: answers that take seconds to make."""
+
+    def __init__(self) -> None:
+        self.shares: StateCache[StatsReport] = StateCache(most=SHARES_REMEMBERED_MAX)
+        self.clusters: ClusterMemory = StateCache()
+        self.verdicts = VerdictTurns()
+        self.graph = GraphMemory()
+        self.sessions: SessionMemory = StateCache()
+        self.estimators: EstimatorMemory = StateCache(ns_max=DECISIONS_REMEMBERED_NS)
+        self.trials: TrialMemory = StateCache(ns_max=DECISIONS_REMEMBERED_NS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +43,7 @@ class PageParams:
 
     given: Mapping[str, str] = field(default_factory=dict)
     note: Note | None = None
+    memory: PageMemory = field(default_factory=PageMemory)
 
     def text(self, name: str) -> str | None:
         """What was said of ``name``; None where nothing was."""
@@ -36,19 +62,26 @@ class PageParams:
     def number(self, name: str, usual: int, *, least: int, most: int) -> int:
         """A whole number; ``usual`` where it was not given."""
         found = self.text(name)
-        if found is None:
-            return usual
-        is_number = found.isdecimal() and found.isascii() and len(found) <= DIGITS_MAX
-        if not is_number or not least <= int(found) <= most:
-            raise InputError(f"'{name}' is a whole number from {least:,} to {most:,}")
-        return int(found)
+        return usual if found is None else parse_number(name, found, least, most)
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
         """One of a few words; the first of them where none was given."""
-        found = self.text(name)
-        if found is not None and found not in choices:
-            raise InputError(f"'{name}' is one of {', '.join(choices)}")
-        return found or choices[0]
+        return parse_choice(name, self.text(name), choices)
+
+
+def parse_number(name: str, text: str, least: int, most: int) -> int:
+    """The whole number that a parameter is, within these bounds."""
+    is_number = text.isdecimal() and text.isascii() and len(text) <= DIGITS_MAX
+    if not is_number or not least <= int(text) <= most:
+        raise InputError(f"'{name}' is a whole number from {least:,} to {most:,}")
+    return int(text)
+
+
+def parse_choice(name: str, text: str | None, choices: Sequence[str]) -> str:
+    """Which of a few words a parameter is; the first of them where it was not given."""
+    if text is not None and text not in choices:
+        raise InputError(f"'{name}' is one of {', '.join(choices)}")
+    return text or choices[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

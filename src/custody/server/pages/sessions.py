@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
+from custody.core.wire.time import text_from
 from custody.graph.app.call_tree import CallRow
 from custody.server.page_data.sessions import ROWS_MAX, read_session_page, session_now, sessions_listed
 from custody.server.pages.page import Page, PageParams, PageView
@@ -52,9 +53,11 @@ def sessions(workspace: Workspace, asked: PageParams) -> PageView:
 
 def session(workspace: Workspace, asked: PageParams) -> PageView:
     """One session."""
-    seen = read_session_page(workspace, asked.needed("id"), agent=asked.text("agent"), note=asked.note)
-    line = seen.report.session
-    sources = [(source, _address(source)) for source in seen.sources]
+    seen = read_session_page(
+        workspace, asked.memory.sessions, asked.needed("id"), agent=asked.text("agent"), note=asked.note
+    )
+    line, repairs = seen.report.session, seen.tree.repairs
+    sources = [(source, _address(source)) for source in seen.read.locators]
     return PageView(
         title=f"Session {digest(line.session)}",
         template="session.html",
@@ -68,12 +71,12 @@ def session(workspace: Workspace, asked: PageParams) -> PageView:
             "failed": sum(row.state == "failed" for row in seen.rows),
             "unended": sum(row.state == "running" and row.kind == "tool" for row in seen.rows),
             "rows_max": ROWS_MAX,
-            "mended": [(words, seen.repairs[code]) for code, words in MENDED.items() if code in seen.repairs],
+            "mended": [(words, repairs[code]) for code, words in MENDED.items() if code in repairs],
             "without_script": [(row, _label(row)) for row in seen.rows[:ROWS_WITHOUT_SCRIPT]],
             "tree": tree_data(seen.rows, asked.text("call")),
             "events": line.events,
             "whole": shlex.join(("custody", "log", line.session, "--agent", line.agent, "--tree")),
-            "over": seen.ended_ns is not None,
+            "over": seen.tree.ended_ns is not None,
         },
         scripts=("tree.js",),
     )
@@ -82,8 +85,9 @@ def session(workspace: Workspace, asked: PageParams) -> PageView:
 def session_now_part(workspace: Workspace, asked: PageParams) -> PageView:
     """Whether more came of a session than the page shows."""
     known = asked.number("events", 0, least=0, most=999_999_999)
-    now = session_now(workspace, asked.needed("id"), asked.needed("agent"))
-    return PageView(title="Now", template="session_now.html", fields={"now": now, "known": known})
+    now, state = session_now(workspace, asked.needed("id"), asked.needed("agent"))
+    fields = {"now": now, "state": state, "last": text_from(now.last_ns), "known": known}
+    return PageView(title="Now", template="session_now.html", fields=fields)
 
 
 def tree_data(rows: Sequence[CallRow], call: str | None) -> dict[str, object]:

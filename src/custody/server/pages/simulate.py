@@ -50,7 +50,7 @@ def _result(workspace: Workspace, asked: PageParams) -> object:
     source = next(known_source for known_source in SOURCES if known_source == asked.choice("source", SOURCES))
     values = slider_values(workspace)
     moved = {name: value for name, value in wished.items() if value != values[name]}
-    return attempt_question(lambda: policy_tried(workspace, moved, days=days, source=source))
+    return attempt_question(lambda: policy_tried(workspace, asked.memory.trials, moved, days=days, source=source))
 
 
 def _days(asked: PageParams) -> int:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
+from custody.cite.app.audit import remedy_of
 from custody.cite.wire.audit import CiteFinding
 from custody.server.app.question_pages import sources
 from custody.server.app.questions import source_shown
@@ -59,6 +60,7 @@ def report_view(workspace: Workspace, asked: PageParams) -> PageView:
             "first": first,
             "last": last,
             "step": LINES,
+            "remedy_of": remedy_of,
             "codes": _codes(found.audit.findings),
             "coverage": found.audit.coverage,
             "uncited": {place.line for place in found.audit.files[0].uncited},

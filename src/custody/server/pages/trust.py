@@ -49,7 +49,7 @@ def account(workspace: Workspace, asked: PageParams) -> PageView:
 def chance(workspace: Workspace, asked: PageParams) -> PageView:
     """The chance of an agent's next change, from everything that was decided about everybody."""
     name, at = asked.needed("name"), _moment(asked)
-    found = attempt_question(lambda: agent_chance(workspace, name, at=at))
+    found = attempt_question(lambda: agent_chance(workspace, asked.memory.estimators, name, at=at))
     return PageView(title="Chance", template="agent_chance.html", fields={"found": found})
 
 

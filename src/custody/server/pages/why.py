@@ -7,7 +7,7 @@ from typing import Any
 from custody.attribution.wire.blame import TIER_WORDS
 from custody.core.errors import InputError
 from custody.server.page_data.blame import has_disk, place_explained
-from custody.server.pages.blame import LINE_MAX, crumbs, nowhere, place_of
+from custody.server.pages.blame import LINE_MAX, locate, nowhere, place_of
 from custody.server.pages.blame_lines import CLASSES
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.why.report import AnyLink, EndLink, LineLink, SessionLink, WhyReport
@@ -60,10 +60,7 @@ def why(workspace: Workspace, asked: PageParams) -> PageView:
     except InputError as error:
         return _refused(workspace, asked, file, error)
     fields = {
-        "file": file,
-        "rev": asked.text("rev"),
-        "disk": "1" if asked.text("disk") == "1" else None,
-        "crumbs": crumbs(file),
+        **locate(workspace, asked, file),
         "report": report,
         "steps": steps(report.chain),
         "session": next((link for link in report.chain if isinstance(link, SessionLink)), None),
@@ -111,15 +108,7 @@ def _asking(workspace: Workspace, file: str | None, rev: str | None) -> PageView
 
 
 def _refused(workspace: Workspace, asked: PageParams, file: str, error: InputError) -> PageView:
-    fields = {
-        "file": file,
-        "rev": asked.text("rev"),
-        "disk": "1" if asked.text("disk") == "1" else None,
-        "has_disk": has_disk(workspace),
-        "crumbs": crumbs(file),
-        "problem": error.message,
-        "remedy": error.hint,
-    }
+    fields = {**locate(workspace, asked, file), "problem": error.message, "remedy": error.hint}
     return PageView(title=f"{file}:{asked.text('line')}", template="blame_none.html", fields=fields, nothing=True)
 
 

@@ -53,8 +53,6 @@ class SessionCount:
     """How much was captured of a session: exact up to ``COUNTED_MAX``, else at least so many."""
 
     first_ns: int
-    events: int
-    prompts: int
     calls: int
     files: int
 
@@ -89,16 +87,13 @@ class ActivityTables:
 
     def counted(self, agent: AgentName, session: SessionId) -> SessionCount:
         """How much was captured of a session."""
-        of_session = "session = ? AND agent = ?"
         mine, whose = self._mine(agent, session)
         parts = [
-            f"(SELECT min(at_ns) FROM observation WHERE {of_session})",
-            f"(SELECT count(*) FROM {_make_bounded_select('1', 'observation', of_session)})",
-            f"(SELECT count(*) FROM {_make_bounded_select('1', 'prompt', 'session = ?' + mine)})",
+            "(SELECT min(at_ns) FROM observation WHERE session = ? AND agent = ?)",
             f"(SELECT count(DISTINCT call) FROM {_make_bounded_select('call', 'tool_call', 'session = ?' + mine)})",
             f"(SELECT count(DISTINCT path) FROM {_make_bounded_select('path', 'file_edit', 'session = ?' + mine)})",
         ]
-        values = (session, agent) * 2 + (session, *whose) * 3
+        values = (session, agent, *(session, *whose) * 2)
         ((first, *counts),) = self._db.rows(f"SELECT {', '.join(parts)}", values)
         return SessionCount(integer(first), *(integer(count) for count in counts))
 

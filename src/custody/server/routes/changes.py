@@ -25,10 +25,13 @@ SHOWN_MAX = 1000
 CHANGES_MAX = 100
 """Changes whose clusters can be asked for at once."""
 
+_LIMIT = describe_number_param("limit", "How many suggestions to show.", SHOWN, 1, SHOWN_MAX)
+_CHANGE = describe_repeated_param("change", "Only clusters of these changes.")
+
 
 def _checked(call: EndpointCall) -> Question:
     name = place(call, "change")
-    limit = number(call, "limit", SHOWN, least=1, most=SHOWN_MAX)
+    limit = number(call, _LIMIT)
     return lambda workspace: change_checked(workspace, name, limit=limit)
 
 
@@ -42,7 +45,7 @@ def _evidence(call: EndpointCall) -> Question:
 
 
 def _clusters(call: EndpointCall) -> Question:
-    wanted = read_repeated_param(call, "change", CHANGES_MAX)
+    wanted = read_repeated_param(call, _CHANGE, CHANGES_MAX)
     landed = call.flag("landed", default=False)
 
     def ask(workspace: Workspace) -> DupesClusterReport:
@@ -59,7 +62,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Say what an indexed change is like among all that are indexed; needs the project's repository.",
         DupesCheckReport,
         _checked,
-        describe_number_param("limit", "How many suggestions to show.", SHOWN, 1, SHOWN_MAX),
+        _LIMIT,
         places={"change": "A name, a pull request's number, or digits of the head commit."},
     ),
     asking_in_body(
@@ -84,7 +87,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Put indexed changes that should not all land into clusters; needs the project's repository.",
         DupesClusterReport,
         _clusters,
-        describe_repeated_param("change", "Only clusters of these changes."),
+        _CHANGE,
         a_flag("landed", "Clusters of landed commits too."),
     ),
 )

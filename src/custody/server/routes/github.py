@@ -2,8 +2,7 @@
 
 from custody.core.project import DEFAULT_PROJECT
 from custody.server.app.control import control_of
-from custody.server.app.github_deliveries import DeliveryAnswer as Taking
-from custody.server.app.github_deliveries import DeliveryFate, DeliveryIntake, WebhookDelivery
+from custody.server.app.github_deliveries import QUEUED, DeliveryIntake, UntrustedDelivery, WebhookDelivery
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
 from custody.server.github.report import WebhookReport
 from custody.server.problems import HttpProblem, busy
@@ -26,11 +25,11 @@ async def deliver(call: EndpointCall) -> HttpAnswer:
         signature=headers[SIGNATURE],
         body=await _body(call),
     )
-    answer = await call.service.readers.run(lambda: _take_delivery(call, sent))
-    if answer.taken in (DeliveryFate.STRANGER, DeliveryFate.CLOSED):
-        raise _stranger(answer.said)
-    status = 202 if answer.taken is DeliveryFate.QUEUED else 200
-    return HttpAnswer.of(WebhookReport(taken=answer.taken.value, said=answer.said, jobs=answer.jobs), status)
+    try:
+        report = await call.service.readers.run(lambda: _take_delivery(call, sent))
+    except UntrustedDelivery as error:
+        raise _stranger(error.message) from error
+    return HttpAnswer.of(report, 202 if report.taken == QUEUED else 200)
 
 
 async def _body(call: EndpointCall) -> bytes:
@@ -49,7 +48,7 @@ def _stranger(why: str) -> HttpProblem:
     return HttpProblem(401, why, remedy="set the same secret at GitHub and in CUSTODY_GITHUB_SECRET_FILE")
 
 
-def _take_delivery(call: EndpointCall, sent: WebhookDelivery) -> Taking:
+def _take_delivery(call: EndpointCall, sent: WebhookDelivery) -> WebhookReport:
     settings = call.service.settings
     workspace = settings.keeper.workspace(DEFAULT_PROJECT)
     with control_of(workspace, as_service=True) as control:

@@ -21,19 +21,25 @@ from custody.server.question_routes import (
     word,
 )
 
-PALETTES = ("document", "cvd")
-THEMES = ("dark", "light")
-COSTS = ("document", "reliability", "surprisal")
-FORMULAS = ("page", "document")
 SHOWN_MAX = 1000
 AFTER_MAX = 100
 """Calls that can be named before the next one."""
 
-_LOOKS = (
-    a_flag("lanes", "A session as bars in time instead of a tree."),
-    a_choice("palette", "Colours of edges.", PALETTES),
-    a_choice("theme", "Background.", THEMES),
+_PALETTE = a_choice("palette", "Colours of edges.", ("document", "cvd"))
+_THEME = a_choice("theme", "Background.", ("dark", "light"))
+_LOOKS = (a_flag("lanes", "A session as bars in time instead of a tree."), _PALETTE, _THEME)
+_UNIT = describe_word_param("session", "A session or an execution, by its id or the beginning of it.")
+_SESSION = describe_word_param("session", "A session, by its id or the beginning of it.")
+_START = describe_word_param("start", "Where the way begins.", required=True)
+_END = describe_word_param("end", "Where it ends.", required=True)
+_COST = a_choice(
+    "cost",
+    "1/weight, the weights multiplied, or how unexpected each step is.",
+    ("document", "reliability", "surprisal"),
 )
+_NODE = describe_word_param("node", "The node.", required=True)
+_FORMULA = a_choice("formula", "How it is weighed.", ("page", "document"))
+_AFTER = describe_repeated_param("after", "Instead of a session: calls by their fine names, in order.")
 _LIMIT = describe_number_param("limit", "How many.", None, 1, SHOWN_MAX)
 
 
@@ -41,12 +47,12 @@ def _look(call: EndpointCall, session: str | None) -> ViewOptions:
     lanes = call.flag("lanes", default=False)
     if lanes and session is None:
         raise InputError("'lanes' is for one session", hint="name it: /api/v1/conversations lists them")
-    palette, theme = choice(call, "palette", PALETTES), choice(call, "theme", THEMES)
+    palette, theme = choice(call, _PALETTE), choice(call, _THEME)
     return ViewOptions(session=session, lanes=lanes, palette=palette, theme=theme)  # type: ignore[arg-type]  # checked
 
 
 def _graph(call: EndpointCall) -> Question:
-    look = _look(call, word(call, "session"))
+    look = _look(call, word(call, _UNIT))
     return lambda workspace: graph_show(workspace, look)
 
 
@@ -56,21 +62,21 @@ def _calls(call: EndpointCall) -> Question:
 
 
 def _path(call: EndpointCall) -> Question:
-    start, end, cost = needed_word(call, "start"), needed_word(call, "end"), choice(call, "cost", COSTS)
+    start, end, cost = needed_word(call, _START), needed_word(call, _END), choice(call, _COST)
     return lambda workspace: graph_path(workspace, start, end, cost)  # type: ignore[arg-type]  # checked
 
 
 def _related(call: EndpointCall) -> Question:
-    node, formula = needed_word(call, "node"), choice(call, "formula", FORMULAS)
-    limit = number_given(call, "limit", least=1, most=SHOWN_MAX)
+    node, formula = needed_word(call, _NODE), choice(call, _FORMULA)
+    limit = number_given(call, _LIMIT)
     return lambda workspace: graph_related(workspace, node, formula, limit)  # type: ignore[arg-type]  # checked
 
 
 def _next(call: EndpointCall) -> Question:
-    session, after = word(call, "session"), read_repeated_param(call, "after", AFTER_MAX)
+    session, after = word(call, _SESSION), read_repeated_param(call, _AFTER, AFTER_MAX)
     if (session is None) == (not after):
         raise InputError("name a session or 'after', and not both", hint="/api/v1/conversations lists sessions")
-    limit = number_given(call, "limit", least=1, most=SHOWN_MAX)
+    limit = number_given(call, _LIMIT)
     return lambda workspace: graph_next(workspace, session, after, limit)
 
 
@@ -81,7 +87,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Show the graph that was learnt from all sessions and executions, or the calls of one session.",
         GraphShowReport,
         _graph,
-        describe_word_param("session", "A session or an execution, by its id or the beginning of it."),
+        _UNIT,
         *_LOOKS,
     ),
     make_question_endpoint(
@@ -90,9 +96,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Find the cheapest way from one node to another.",
         GraphPathReport,
         _path,
-        describe_word_param("start", "Where the way begins.", required=True),
-        describe_word_param("end", "Where it ends.", required=True),
-        a_choice("cost", "1/weight, the weights multiplied, or how unexpected each step is.", COSTS),
+        _START,
+        _END,
+        _COST,
     ),
     make_question_endpoint(
         "/api/v1/graph/related",
@@ -100,8 +106,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Find the nodes that are most like one, by the neighbours that they share.",
         GraphRelatedReport,
         _related,
-        describe_word_param("node", "The node.", required=True),
-        a_choice("formula", "How it is weighed.", FORMULAS),
+        _NODE,
+        _FORMULA,
         _LIMIT,
     ),
     make_question_endpoint(
@@ -110,8 +116,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "Say which call is likely to come next in a session, or after some calls.",
         GraphNextReport,
         _next,
-        describe_word_param("session", "A session, by its id or the beginning of it."),
-        describe_repeated_param("after", "Instead of a session: calls by their fine names, in order."),
+        _SESSION,
+        _AFTER,
         _LIMIT,
     ),
     make_question_endpoint(

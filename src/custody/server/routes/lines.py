@@ -27,11 +27,16 @@ SESSIONS, SESSIONS_MAX = 20, 10_000
 DOTS = ".."
 
 _REV = describe_word_param("rev", "The files as of this commit.")
+_LINE = describe_number_param("line", "The line's number.", None, 1, LINE_MAX, required=True)
+_LINES_OF = describe_word_param("agent", "The share, models and tiers of this agent's lines.")
+_SESSION = describe_word_param("session", "One session, by its id or the beginning of it.")
+_AGENT = describe_word_param("agent", "Only sessions of this agent.")
+_LIMIT = describe_number_param("limit", "How many sessions.", SESSIONS, 1, SESSIONS_MAX)
 
 
 def _why(call: EndpointCall) -> Question:
-    file, revision = call.needed("file"), word(call, "rev")
-    line = number_given(call, "line", least=1, most=LINE_MAX)
+    file, revision = call.needed("file"), word(call, _REV)
+    line = number_given(call, _LINE)
     if line is None:
         raise InputError("'line' is missing", hint="give it in the question")
     note = note_of(call)
@@ -39,13 +44,13 @@ def _why(call: EndpointCall) -> Question:
 
 
 def _stats(call: EndpointCall) -> Question:
-    path, revision, agent = call.text("path"), word(call, "rev"), word(call, "agent")
+    path, revision, agent = call.text("path"), word(call, _REV), word(call, _LINES_OF)
     return lambda workspace: lines_counted(workspace, path, revision=revision, agent=agent)
 
 
 def _log(call: EndpointCall) -> Question:
-    agent, limit = word(call, "agent"), number(call, "limit", SESSIONS, least=1, most=SESSIONS_MAX)
-    session, note = word(call, "session"), note_of(call)
+    agent, limit = word(call, _AGENT), number(call, _LIMIT)
+    session, note = word(call, _SESSION), note_of(call)
     if session is None:
         return lambda workspace: log(workspace, limit=limit, agent=agent)
     return lambda workspace: session_shown(workspace, session, agent=agent, note=note)
@@ -70,7 +75,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         WhyReport,
         _why,
         describe_word_param("file", "A path from the repository's root.", required=True),
-        describe_number_param("line", "The line's number.", None, 1, LINE_MAX, required=True),
+        _LINE,
         _REV,
     ),
     make_question_endpoint(
@@ -81,7 +86,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         _stats,
         describe_word_param("path", "A file or a folder, from the repository's root."),
         _REV,
-        describe_word_param("agent", "The share, models and tiers of this agent's lines."),
+        _LINES_OF,
     ),
     make_question_endpoint(
         "/api/v1/log",
@@ -89,9 +94,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "List the sessions that were active last, or show one; what was asked in it only with the scope 'text'.",
         (LogReport, SessionReport),
         _log,
-        describe_word_param("session", "One session, by its id or the beginning of it."),
-        describe_word_param("agent", "Only sessions of this agent."),
-        describe_number_param("limit", "How many sessions.", SESSIONS, 1, SESSIONS_MAX),
+        _SESSION,
+        _AGENT,
+        _LIMIT,
     ),
     asking_in_body(
         "/api/v1/gate",

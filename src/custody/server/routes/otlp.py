@@ -28,9 +28,8 @@ REQUEST: dict[str, Any] = {
 async def export(call: EndpointCall) -> HttpAnswer:
     """Keep spans."""
     binary = call.media == PROTOBUF
-    texts = call.service.settings.otlp_texts
     data = await call.body()
-    items = await call.read_in(data, lambda intake: tuple(intake.otlp(data, binary=binary, texts=texts)))
+    items = await call.read_in(data, lambda intake: tuple(intake.otlp(data, binary=binary)))
     refused = [result for result in await await_receipts(call, items) if result.status not in (200, 201)]
     partial = None if not refused else PartialSuccess(rejected_spans=len(refused), error_message=_why(refused))
     if binary:

@@ -71,7 +71,7 @@ def _page(page: Page) -> Endpoint:
     async def handle(call: EndpointCall) -> HttpAnswer:
         given = {name: call.text(name) for name in page.takes}
         said = {name: value for name, value in given.items() if value}
-        asked = PageParams(said, _noting(call))
+        asked = PageParams(said, _noting(call), call.service.memory)
         around = PageEnvironment(
             project=call.grant.project, version=__version__, can_leave=call.grant.token_id != START
         )

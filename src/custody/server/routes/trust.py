@@ -30,12 +30,13 @@ SHOWN, SHOWN_MAX = 10, 10_000
 
 _LIMIT = describe_number_param("limit", "How many decisions to list.", SHOWN, 0, SHOWN_MAX)
 _AT = describe_word_param("at", "As of a past moment, RFC 3339.")
+_ONE = describe_word_param("agent", "One agent instead, as /api/v1/trust/{agent} has it.")
 _AGENT = {"agent": "The agent's name."}
 
 
 def _list(call: EndpointCall) -> Question:
     """Every agent; or one by its name, which may have a slash in it."""
-    explains, agent = call.flag("why", default=False), word(call, "agent")
+    explains, agent = call.flag("why", default=False), word(call, _ONE)
     if agent is None:
         if any(call.text(name) is not None for name in ("why", "limit", "at")):
             raise InputError("'why', 'limit' and 'at' are for one agent", hint="name it")
@@ -44,12 +45,12 @@ def _list(call: EndpointCall) -> Question:
 
 
 def _shown(call: EndpointCall, agent: str) -> Question:
-    limit = number(call, "limit", SHOWN, least=0, most=SHOWN_MAX)
+    limit = number(call, _LIMIT)
     return lambda workspace: agent_shown(workspace, agent, limit=limit)
 
 
 def _explained(call: EndpointCall, agent: str) -> Question:
-    at = word(call, "at")
+    at = word(call, _AT)
     return lambda workspace: agent_explained(workspace, agent, at=at)
 
 
@@ -71,7 +72,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         "List every agent with its score and tier; or ask about one agent, whatever its name holds.",
         (TrustListReport, TrustShowReport, TrustWhyReport),
         _list,
-        describe_word_param("agent", "One agent instead, as /api/v1/trust/{agent} has it."),
+        _ONE,
         a_flag("why", "With an agent: every record and what it did."),
         _LIMIT,
         _AT,

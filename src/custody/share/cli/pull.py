@@ -2,8 +2,9 @@
 
 import click
 
-from custody.share.sync import SyncRequest, pull
-from custody.share.wire.sharing import PullReport, SharedChain
+from custody.share.cli.push import describe_chain
+from custody.share.sync import pull
+from custody.share.wire.sharing import PullReport
 from custody.terminal.frame import answer, json_option, open_workspace
 
 WHAT = {
@@ -37,7 +38,7 @@ def pull_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_r
       custody pull upstream --dry-run
       custody pull --json
     """
-    report = pull(open_workspace(ctx), name, SyncRequest(with_text, dry_run))
+    report = pull(open_workspace(ctx), name, texts=with_text, dry_run=dry_run)
     return answer(report, render_pull(report), as_json=as_json)
 
 
@@ -45,10 +46,4 @@ def render_pull(report: PullReport) -> str:
     """The report for people."""
     if not report.chains:
         return f"'{report.remote}' has no evidence to take"
-    return "\n".join(line for chain in report.chains for line in _about(chain))
-
-
-def _about(chain: SharedChain) -> list[str]:
-    texts = ", with their texts" if chain.texts else ", without texts"
-    what = WHAT[chain.outcome].format(new=chain.new, records=chain.records, texts=texts)
-    return [*(f"{finding.code}  {finding.what}" for finding in chain.findings), f"chain {chain.store}: {what}"]
+    return "\n".join(line for chain in report.chains for line in describe_chain(chain, WHAT[chain.outcome]))

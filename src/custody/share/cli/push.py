@@ -2,7 +2,7 @@
 
 import click
 
-from custody.share.sync import SyncRequest, push
+from custody.share.sync import push
 from custody.share.wire.sharing import PushReport, SharedChain
 from custody.terminal.frame import answer, json_option, open_workspace
 
@@ -36,7 +36,7 @@ def push_command(ctx: click.Context, name: str | None, *, with_text: bool, dry_r
       custody push upstream --dry-run
       custody push --with-text
     """
-    report = push(open_workspace(ctx), name, SyncRequest(with_text, dry_run))
+    report = push(open_workspace(ctx), name, texts=with_text, dry_run=dry_run)
     return answer(report, render_push(report), as_json=as_json)
 
 
@@ -44,10 +44,11 @@ def render_push(report: PushReport) -> str:
     """The report for people."""
     if not report.chains:
         return "nothing has been recorded here yet"
-    return "\n".join(line for chain in report.chains for line in _about(chain))
+    return "\n".join(line for chain in report.chains for line in describe_chain(chain, WHAT[chain.outcome]))
 
 
-def _about(chain: SharedChain) -> list[str]:
+def describe_chain(chain: SharedChain, words: str) -> list[str]:
+    """What is wrong with a chain, then what became of it; ``words`` say that with numbers to fill in."""
     texts = ", with their texts" if chain.texts else ", without texts"
-    what = WHAT[chain.outcome].format(new=chain.new, records=chain.records, texts=texts)
+    what = words.format(new=chain.new, records=chain.records, texts=texts)
     return [*(f"{finding.code}  {finding.what}" for finding in chain.findings), f"chain {chain.store}: {what}"]

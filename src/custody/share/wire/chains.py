@@ -6,8 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from custody.core.errors import InputError
+from custody.core.record import ChainTip
 from custody.core.wire.canonical import dump, parse, problem
-from custody.share.wire.export import Hex, StoreText
+from custody.share.wire.export import Hex, StoreText, chain_tip
 
 NDJSON = "application/x-ndjson"
 STRETCH_RECORDS_MAX = 1000
@@ -27,6 +28,11 @@ class ChainState(msgspec.Struct, frozen=True):
     own: bool = False
     """The service appends to it itself: it can be read there, and nobody else writes it."""
     origins: str | None = None
+
+    @property
+    def head(self) -> ChainTip:
+        """How far the chain reaches."""
+        return chain_tip(self.store, self.seq, self.link)
 
 
 class ChainStates(msgspec.Struct, frozen=True):
@@ -55,22 +61,8 @@ def encode_origins_held(held: OriginDigests) -> bytes:
     return dump({"files": dict(held.files)})
 
 
-def decode_held(data: bytes) -> ChainStates:
-    """Read what a service says of its chains."""
-    return _decoded(data, ChainStates)
-
-
-def decode_chain_receipt(data: bytes) -> ChainReceipt:
-    """Read what a service says of a stretch that it was sent."""
-    return _decoded(data, ChainReceipt)
-
-
-def decode_origins_held(data: bytes) -> OriginDigests:
-    """Read which origins a service has."""
-    return _decoded(data, OriginDigests)
-
-
-def _decoded(data: bytes, kind: type[T]) -> T:
+def decode_answer(data: bytes, kind: type[T]) -> T:
+    """Read what a service answers about its chains."""
     try:
         return msgspec.convert(parse(data), kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:

@@ -8,7 +8,6 @@ come behind it; then forks, then events that wait; last a line with the digest o
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -29,6 +28,11 @@ Hex = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$(?!\n)")]
 ExportText = Annotated[
     str, Meta(min_length=1, max_length=65536, pattern=r"^[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+$(?!\n)")
 ]
+
+
+def chain_tip(store: str, seq: int, link: str) -> ChainTip:
+    """The end of a chain, from the text of its fields."""
+    return ChainTip(StoreId(store), Seq(seq), Link(bytes.fromhex(link)))
 
 
 class ChainHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -101,14 +105,6 @@ class EndLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="end"
 ExportLine = Header | BodyLine | OutlineLine | OriginsLine | RecordLine | ForkLine | PendingLine | EndLine
 
 
-@dataclass(frozen=True, slots=True)
-class StoredBody:
-    """A body line's meaning: bytes by digest, None when erased."""
-
-    digest: Digest
-    data: bytes | None
-
-
 def encode_line(line: ExportLine) -> bytes:
     """One line of an export, with its end."""
     return dump({k: v for k, v in msgspec.to_builtins(line).items() if v is not None}) + b"\n"
@@ -146,8 +142,8 @@ def body_line(digest: Digest, data: bytes | None) -> BodyLine:
     return BodyLine(digest_text(digest), text=text)
 
 
-def stored_body(line: BodyLine) -> StoredBody:
-    """The bytes that a body line carries, within the size that an event may have."""
+def stored_body(line: BodyLine) -> tuple[Digest, bytes | None]:
+    """The digest and the bytes of a body line, within the size that an event may have; None when they were erased."""
     if line.text is not None and line.base64 is not None:
         raise InputError("a body line has both a text and base64")
     try:
@@ -160,7 +156,7 @@ def stored_body(line: BodyLine) -> StoredBody:
             f"a record of {len(data):,} bytes is over the limit of {EVENT_BYTES_MAX:,}",
             hint="no custody writes such a record; the file was made or changed by something else",
         )
-    return StoredBody(digest_from(line.digest), data)
+    return digest_from(line.digest), data
 
 
 def record_line(record: Record, line: type[RecordLine] = RecordLine) -> RecordLine:

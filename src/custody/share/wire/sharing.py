@@ -6,11 +6,10 @@ import msgspec
 from msgspec import Meta
 
 from custody.core.errors import InputError
-from custody.core.ids import Link, Seq, StoreId
 from custody.core.record import ChainTip
 from custody.core.wire.canonical import dump, parse, problem
 from custody.core.wire.report import IntegrityFinding, Report
-from custody.share.wire.export import Hex, StoreText
+from custody.share.wire.export import Hex, StoreText, chain_tip
 
 SHARING_VERSION = 1
 CHUNK_RECORDS = 1000
@@ -34,7 +33,7 @@ class ShareManifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def head(self) -> ChainTip:
         """How far the chain reaches."""
-        return ChainTip(StoreId(self.store), Seq(self.seq), Link(bytes.fromhex(self.link)))
+        return chain_tip(self.store, self.seq, self.link)
 
 
 def about_of(head: ChainTip, *, texts: bool, tips: list[str]) -> ShareManifest:
@@ -76,6 +75,9 @@ def chunk_of(seq: int) -> int:
     return (seq - 1) // CHUNK_RECORDS
 
 
+ShareOutcome = Literal["sent", "taken", "same", "own", "behind", "waits", "refused"]
+
+
 class SharedChain(msgspec.Struct, frozen=True):
     """One chain on its way: how many records it has there now, how many of them are new, and what became of it.
 
@@ -87,26 +89,25 @@ class SharedChain(msgspec.Struct, frozen=True):
     records: int
     new: int
     texts: bool
-    outcome: Literal["sent", "taken", "same", "own", "behind", "waits", "refused"]
+    outcome: ShareOutcome
     findings: list[IntegrityFinding] = []
 
 
-class PushReport(Report, frozen=True, kw_only=True, tag="push"):
+class SyncReport(Report, frozen=True, kw_only=True):
+    """What became of each chain between this store and a remote; with ``dry_run`` what would."""
+
+    remote: str
+    transport: Literal["git", "service"]
+    dry_run: bool
+    chains: list[SharedChain]
+
+
+class PushReport(SyncReport, frozen=True, kw_only=True, tag="push"):
     """What was sent where; with ``dry_run`` what would be."""
 
-    remote: str
-    transport: Literal["git", "service"]
-    dry_run: bool
-    chains: list[SharedChain]
 
-
-class PullReport(Report, frozen=True, kw_only=True, tag="pull"):
+class PullReport(SyncReport, frozen=True, kw_only=True, tag="pull"):
     """What was taken from where; a chain that does not verify is refused whole."""
-
-    remote: str
-    transport: Literal["git", "service"]
-    dry_run: bool
-    chains: list[SharedChain]
 
 
 class RemoteInfo(msgspec.Struct, frozen=True):

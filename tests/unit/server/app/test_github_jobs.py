@@ -14,8 +14,9 @@ from custody.server.app.github_deliveries import DeliveryIntake, WebhookDelivery
 from custody.server.app.github_settings import GitHubSettings, github_settings
 from custody.server.app.jobs import KINDS
 from custody.server.app.projects import create_project, init_database
-from custody.server.app.worker import JobTally, JobWorker
+from custody.server.app.worker import JobWorker
 from custody.server.control import JobState
+from custody.server.wire.tenancy import WorkerReport
 from custody.trust.queries.decisions import decisions_of_agent
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_arrival
@@ -23,6 +24,11 @@ from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, f
 from tests.builders.repo import NOON, Built, a_history, a_repository
 
 OLD, NEW = b"one = first(1)\n", b"one = first(1)\nalpha = beta(gamma)\n"
+
+
+def worked(*, done: int = 0, again: int = 0) -> WorkerReport:
+    """What a worker reports that set nothing aside."""
+    return WorkerReport(done=done, again=again, aside=0, lost=0)
 
 
 @dataclass
@@ -44,10 +50,9 @@ class Team:
         """GitHub tells of a push."""
         self._taken_in("push", *self.fake.pushed(before, after, [], "delivery-push"))
 
-    def work(self) -> JobTally:
+    def work(self) -> WorkerReport:
         """A worker does what is due."""
-        report = JobWorker(self.workspace, KINDS).run(once=True)
-        return JobTally(report.done, report.again, report.aside, report.lost)
+        return JobWorker(self.workspace, KINDS).run(once=True)
 
     def jobs(self, state: JobState) -> list[str]:
         """What failed jobs in a state say."""
@@ -107,7 +112,7 @@ def test_a_delivery_ends_as_a_check_run(team: Team) -> None:
     base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
     team.pull(3, base, head)
     team.delivered("opened", 3)
-    assert team.work() == JobTally(done=1)
+    assert team.work() == worked(done=1)
     (run,) = team.fake.check_runs.values()
     assert (run["head_sha"], run["conclusion"]) == (head, "neutral")
 
@@ -117,11 +122,11 @@ def test_a_busy_github_is_asked_again_when_it_said(team: Team) -> None:
     team.pull(3, base, head)
     team.delivered("opened", 3)
     team.fake.refusals.append(Refusal(429, headers={"Retry-After": "600"}))
-    assert team.work() == JobTally(again=1)
+    assert team.work() == worked(again=1)
     team.now[0] += 599 * 10**9
-    assert team.work() == JobTally()
+    assert team.work() == worked()
     team.now[0] += 2 * 10**9
-    assert team.work() == JobTally(done=1)
+    assert team.work() == worked(done=1)
     assert len(team.fake.check_runs) == 1
 
 
@@ -151,7 +156,7 @@ def test_a_closed_request_without_agents_teaches_nothing(team: Team) -> None:
     team.pull(3, base, head)
     team.fake.closed(3, head)
     team.delivered("closed", 3)
-    assert team.work() == JobTally(done=1)
+    assert team.work() == worked(done=1)
 
 
 @pytest.mark.parametrize(("merged", "decision"), [(True, "accepted"), (False, "rejected")])
@@ -163,7 +168,7 @@ def test_what_became_of_a_request_counts_for_its_agent_once(team: Team, merged: 
     for guid in ("delivery-1", "delivery-2"):
         team.fake.pulls[3]["updated_at"] = guid
         team.delivered("closed", 3, guid)
-    assert team.work() == JobTally(done=2)
+    assert team.work() == worked(done=2)
     assert team.decided() == [decision]
 
 
@@ -173,20 +178,20 @@ def test_a_push_that_takes_a_change_back_counts_against_its_agent(team: Team) ->
     undone = team.origin.commit({b"a.py": OLD}, head, message=words.encode())
     team.recorded()
     team.pushed(base, undone)
-    assert team.work() == JobTally(done=1)
+    assert team.work() == worked(done=1)
     assert team.decided() == ["rejected"]
 
 
 def test_a_repository_that_cannot_be_fetched_is_tried_again(team: Team) -> None:
     team.fake.opened(3, "b" * 40, "a" * 40)
     team.delivered("opened", 3)
-    assert team.work() == JobTally(again=1)
+    assert team.work() == worked(again=1)
     (run,) = team.fake.check_runs.values()
     assert run["conclusion"] == "action_required"
     base, head = a_history(team.origin, {b"a.py": OLD}, {b"a.py": NEW})
     team.pull(3, base, head)
     team.now[0] += 60 * 10**9
-    assert team.work() == JobTally(done=1)
+    assert team.work() == worked(done=1)
 
 
 def test_backfill_takes_each_request_over_once(team: Team) -> None:
@@ -198,7 +203,7 @@ def test_backfill_takes_each_request_over_once(team: Team) -> None:
     first = backfill(team.workspace, REPOSITORY, team.settings)
     assert (first.open, first.closed, first.added) == (1, 2, 4)
     assert backfill(team.workspace, REPOSITORY, team.settings).added == 0
-    assert team.work() == JobTally(done=4)
+    assert team.work() == worked(done=4)
     team.fake.closed(3, head)
     assert backfill(team.workspace, REPOSITORY, team.settings).added == 1
 

@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from custody.core.errors import InputError, StoreError
+from custody.core.wire.canonical import Json
 from custody.server.app.control import control_of
-from custody.server.app.jobs import KINDS, JobContext, NewJob, add_due, add_job, list_jobs, retry_job
+from custody.server.app.jobs import KINDS, JobFunction, NewJob, add_due, add_job, list_jobs, retry_job
 from custody.server.app.projects import retain_project
 from custody.server.app.worker import JobWorker, WorkRules, back_off_ns
 from custody.server.control import ControlTables, Job, JobState
@@ -62,19 +63,17 @@ def add(control: ControlTables, *keys: str, kind: str = "work") -> None:
         add_job(control, NewJob(kind, "default", key, {"key": key}), id_=f"job-{key}", now_ns=NOON)
 
 
-def once(
-    workspace: Workspace, does: Callable[[JobContext], None], rules: WorkRules = RULES
-) -> tuple[int, int, int, int]:
+def once(workspace: Workspace, does: JobFunction, rules: WorkRules = RULES) -> tuple[int, int, int, int]:
     report = JobWorker(workspace, {"work": does}, rules).run(once=True)
     return report.done, report.again, report.aside, report.lost
 
 
 def test_every_due_job_is_done_with_what_it_was_made_with(workspace: Workspace, control: ControlTables) -> None:
     add(control, "1", "2")
-    seen: list[tuple[str, object]] = []
-    assert once(workspace, lambda work: seen.append((work.key, work.payload))) == (2, 0, 0, 0)
-    assert seen == [("1", {"key": "1"}), ("2", {"key": "2"})]
-    assert once(workspace, lambda work: seen.append((work.key, None))) == (0, 0, 0, 0)
+    seen: list[Json] = []
+    assert once(workspace, lambda _, payload: seen.append(payload)) == (2, 0, 0, 0)
+    assert seen == [{"key": "1"}, {"key": "2"}]
+    assert once(workspace, lambda _, payload: seen.append(payload)) == (0, 0, 0, 0)
 
 
 def test_a_job_that_fails_waits_longer_each_time_and_is_then_set_aside(
@@ -82,7 +81,7 @@ def test_a_job_that_fails_waits_longer_each_time_and_is_then_set_aside(
 ) -> None:
     add(control, "1")
 
-    def fails(_: JobContext) -> None:
+    def fails(_workspace: Workspace, _payload: Json) -> None:
         raise StoreError("the database is away")
 
     waits = []
@@ -101,12 +100,12 @@ def test_a_job_that_fails_waits_longer_each_time_and_is_then_set_aside(
 def test_a_job_set_aside_is_done_when_somebody_says_so(workspace: Workspace, control: ControlTables) -> None:
     add(control, "1")
 
-    def refuses(_: JobContext) -> None:
+    def refuses(_workspace: Workspace, _payload: Json) -> None:
         raise InputError("no such repository")
 
     assert once(workspace, refuses) == (0, 0, 1, 0), "what the caller got wrong is not tried again"
     retry_job(workspace, "job-1")
-    assert once(workspace, lambda _: None) == (1, 0, 0, 0)
+    assert once(workspace, lambda *_: None) == (1, 0, 0, 0)
     with pytest.raises(InputError, match="no job 'job-1' is set aside"):
         retry_job(workspace, "job-1")
 
@@ -116,8 +115,8 @@ def test_a_bug_in_one_job_does_not_keep_the_others_from_being_done(
 ) -> None:
     add(control, "1", "2")
 
-    def does(work: JobContext) -> None:
-        if work.key == "1":
+    def does(_: Workspace, payload: Json) -> None:
+        if payload == {"key": "1"}:
             raise ZeroDivisionError("division by \0 zero \ud800")
 
     assert once(workspace, does) == (1, 1, 0, 0)
@@ -129,18 +128,18 @@ def test_a_killed_workers_job_is_taken_again_after_its_lease(
     workspace: Workspace, control: ControlTables, clock: Clock
 ) -> None:
     add(control, "1")
-    assert _killed(lambda: once(workspace, lambda _: os._exit(137)))
-    assert once(workspace, lambda _: None) == (0, 0, 0, 0), "the lease has not ended"
+    assert _killed(lambda: once(workspace, lambda *_: os._exit(137)))
+    assert once(workspace, lambda *_: None) == (0, 0, 0, 0), "the lease has not ended"
     clock.pass_(60)
-    assert once(workspace, lambda _: None) == (1, 0, 0, 0)
+    assert once(workspace, lambda *_: None) == (1, 0, 0, 0)
 
 
 def test_a_job_that_kills_its_workers_is_set_aside(workspace: Workspace, control: ControlTables, clock: Clock) -> None:
     add(control, "1")
     for _ in range(3):
-        assert _killed(lambda: once(workspace, lambda _: os._exit(137)))
+        assert _killed(lambda: once(workspace, lambda *_: os._exit(137)))
         clock.pass_(60)
-    assert once(workspace, lambda _: os._exit(137)) == (0, 0, 1, 0)
+    assert once(workspace, lambda *_: os._exit(137)) == (0, 0, 1, 0)
     assert list_jobs(workspace, 1).jobs[0].error == "begun 3 times and never ended"
 
 
@@ -149,7 +148,7 @@ def test_a_lease_is_renewed_while_the_job_runs(workspace: Workspace, control: Co
     rules = replace(RULES, lease_seconds=0.06)
     renewed = threading.Event()
 
-    def long(_: JobContext) -> None:
+    def long(_workspace: Workspace, _payload: Json) -> None:
         with control_of(workspace) as own:
             clock.pass_(0.05)
             while own.jobs.in_states((JobState.LEASED,), 1)[0].due_ns < NOON + 0.1 * SECOND_NS:
@@ -164,7 +163,7 @@ def test_who_lost_the_lease_says_so_and_records_nothing(
 ) -> None:
     add(control, "1")
 
-    def slow(_: JobContext) -> None:
+    def slow(_workspace: Workspace, _payload: Json) -> None:
         clock.pass_(60)
         with control_of(workspace) as other:
             taken = other.jobs.take(["work"], clock.now, clock.now + SECOND_NS)
@@ -176,20 +175,20 @@ def test_who_lost_the_lease_says_so_and_records_nothing(
 
 def test_a_stopped_worker_ends_its_job_and_begins_no_other(workspace: Workspace, control: ControlTables) -> None:
     add(control, "1", "2")
-    done: list[str] = []
+    done: list[Json] = []
     stop = threading.Event()
 
-    def does(work: JobContext) -> None:
+    def does(_: Workspace, payload: Json) -> None:
         stop.set()
-        done.append(work.key)
+        done.append(payload)
 
     report = JobWorker(workspace, {"work": does}, RULES, stop).run(once=False)
-    assert (report.done, done) == (1, ["1"])
+    assert (report.done, done) == (1, [{"key": "1"}])
 
 
 def test_a_worker_leaves_other_kinds_alone(workspace: Workspace, control: ControlTables) -> None:
     add(control, "1", kind="other")
-    assert once(workspace, lambda _: None) == (0, 0, 0, 0)
+    assert once(workspace, lambda *_: None) == (0, 0, 0, 0)
     assert control.jobs.counts()[JobState.WAITING] == 1
 
 

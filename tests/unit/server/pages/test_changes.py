@@ -15,14 +15,15 @@ from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import clusters_among
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.indexed_changes import change_like, changes_listed
+from custody.dupes.app.overlap import compare_changes
 from custody.dupes.queries.change_index import DupesTables
 from custody.gate.app.gate import GateRequest, gate
 from custody.ledger import integrity
 from custody.ledger.verify import verify_store
 from custody.server.app.questions import NameNotFound
-from custody.server.page_data.changes import change_judged
-from custody.server.page_data.clusters import clusters_known
-from custody.server.page_data.pairs import read_pair_page
+from custody.server.page_data.cache import StateCache
+from custody.server.page_data.changes import VerdictTurns, change_judged
+from custody.server.page_data.clusters import ClusterMemory, clusters_known
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_arrival, an_event
@@ -145,7 +146,7 @@ def test_what_a_page_says_is_what_the_verb_says(world: World) -> None:
 
 
 def test_lines_that_both_changes_have_are_marked_on_both_sides(world: World) -> None:
-    seen = read_pair_page(world.workspace, "#2", "#1")
+    seen = compare_changes(world.workspace, "#2", "#1")
     beside, alone = seen.files
     assert beside.this is not None
     assert beside.other is not None
@@ -187,8 +188,9 @@ def test_verdicts_that_are_asked_for_at_once_check_the_store_once_and_are_the_ga
         return verify_store(*given)
 
     monkeypatch.setattr(integrity, "verify_store", counted)
+    turns = VerdictTurns()
     with ThreadPoolExecutor(4) as threads:
-        reports = list(threads.map(lambda head: change_judged(world.workspace, head), world.heads))
+        reports = list(threads.map(lambda head: change_judged(world.workspace, turns, head), world.heads))
     assert whole == ["verified"]
     wanted = [gate(world.workspace, GateRequest(change=f"{world.root}..{head}")) for head in world.heads]
     assert reports == wanted
@@ -198,8 +200,10 @@ def test_a_store_that_is_damaged_is_said_by_the_verdict(world: World) -> None:
     with world.workspace.writing() as store:
         store.append([an_arrival("call", event=f"c{n}", id=f"c{n}") for n in range(3)])
         store.db.run("UPDATE record SET kind = 'other' WHERE seq = 2")
+    turns = VerdictTurns()
     for _ in range(2):
-        assert "INTEG-DAMAGE" in {reason.code for reason in change_judged(world.workspace, world.heads[0]).reasons}
+        verdict = change_judged(world.workspace, turns, world.heads[0])
+        assert "INTEG-DAMAGE" in {reason.code for reason in verdict.reasons}
 
 
 def test_the_verdict_leads_to_the_lines_of_the_change(world: World) -> None:
@@ -293,7 +297,7 @@ def test_five_hundred_clusters_are_one_small_page(world: World) -> None:
             row = a_row(number, like, title=f"Change {number}", name=f"refs/pull/{number}/head")
             DupesTables(store).put(row, [(pair, 1)], [pair * 100 + n for n in range(20)])
     # Whatever their hashes say, the signatures are all the same: the pairs are told apart by what they share.
-    assert len(clusters_known(world.workspace).groups) > 500
+    assert len(clusters_known(world.workspace, StateCache()).groups) > 500
     html = rendered(world.workspace, "changes-clusters")
     assert html.count("<details") == 500
     assert nodes_of(html) + nodes_of(rendered(world.workspace, "changes")) <= 1_500
@@ -302,7 +306,8 @@ def test_five_hundred_clusters_are_one_small_page(world: World) -> None:
 
 
 def test_clusters_are_found_once_for_a_state_of_the_index(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = clusters_known(world.workspace)
+    memory: ClusterMemory = StateCache()
+    first = clusters_known(world.workspace, memory)
     found: list[int] = []
 
     def counted(*args: Any) -> Any:
@@ -310,8 +315,8 @@ def test_clusters_are_found_once_for_a_state_of_the_index(world: World, monkeypa
         return clusters_among(*args)
 
     monkeypatch.setattr(cluster_groups, "clusters_among", counted)
-    assert clusters_known(world.workspace) is first
+    assert clusters_known(world.workspace, memory) is first
     assert not found
     world.propose(4, {b"src/app.py": RETRY + b"\n"}, "Retry once more")
-    assert len(clusters_known(world.index().workspace).groups[0].members) > len(first.groups[0].members)
+    assert len(clusters_known(world.index().workspace, memory).groups[0].members) > len(first.groups[0].members)
     assert found == [1]

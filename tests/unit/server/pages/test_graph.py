@@ -19,7 +19,7 @@ from custody.graph.model import Edge, EdgeSource, EdgeType, Node, kind_of
 from custody.graph.queries.graph_tables import GraphTables
 from custody.server.app.questions import NameNotFound
 from custody.server.page_data.graph import graph_picture, graph_runs
-from custody.server.page_data.graph_cache import learnt_at_hand
+from custody.server.page_data.graph_cache import GraphMemory
 from custody.server.pages.files import FileLinks
 from custody.workspace.workspace import Workspace
 from tests.builders.calls import HOUR, World
@@ -92,11 +92,11 @@ class TestLearnt:
 
     def test_what_was_learnt_stays_at_hand_until_something_is_new(self, world: World) -> None:
         learnt(world)
-        workspace = world.workspace
+        workspace, memory = world.workspace, GraphMemory()
 
         def now() -> LearntGraph:
             with workspace.reading() as store:
-                return learnt_at_hand(workspace, store)
+                return memory.learnt(workspace, store)
 
         first = now()
         assert now() is first
@@ -112,7 +112,9 @@ class TestLearnt:
     def test_more_edges_than_are_drawn_can_all_be_reached(self, world: World) -> None:
         total = DRAWN_MAX + 7
         keep(world, [("capability:a", f"s:{n:04}", "contains", "observed", total - n) for n in range(total)])
-        first, last = (graph_picture(world.workspace, GraphViewRequest(skip=skip)) for skip in (0, DRAWN_MAX))
+        first, last = (
+            graph_picture(world.workspace, GraphMemory(), GraphViewRequest(skip=skip)) for skip in (0, DRAWN_MAX)
+        )
         assert (len(first.edges), first.left_out, len(last.edges), last.left_out) == (DRAWN_MAX, 7, 7, 0)
         raw: list[Any] = [*first.edges, *last.edges]
         assert len({edge["data"]["target"] for edge in raw}) == total
@@ -187,7 +189,7 @@ class TestSession:
         first, second = data["nodes"]
         assert first["x"] + first["wide"] / 2 <= second["x"] - second["wide"] / 2
         (edge,) = data["edges"]
-        assert graph_runs(world.workspace, unquote(edge["runs"])).edge.count == 1
+        assert graph_runs(world.workspace, GraphMemory(), unquote(edge["runs"])).edge.count == 1
 
     def test_a_name_is_found_with_what_it_is_in(self, world: World) -> None:
         world.span("e1", "a", "outer", 0, 9, span_kind="capability")
@@ -199,18 +201,20 @@ class TestSession:
 
     def test_ten_thousand_spans_are_few_boxes_and_no_call_is_lost(self, world: World) -> None:
         many(world, 10_000)
-        picture = graph_picture(world.workspace, GraphViewRequest(view="tree", session="e1"))
+        picture = graph_picture(world.workspace, GraphMemory(), GraphViewRequest(view="tree", session="e1"))
         raw: list[Any] = [node["data"] for node in picture.nodes]
         assert len(raw) <= DRAWN_MAX
         assert sum(node["count"] for node in raw) + picture.hidden == 10_000
-        lanes = graph_picture(world.workspace, GraphViewRequest(view="lanes", session="e1", skip=DRAWN_MAX))
+        lanes = graph_picture(
+            world.workspace, GraphMemory(), GraphViewRequest(view="lanes", session="e1", skip=DRAWN_MAX)
+        )
         assert (len(lanes.nodes), lanes.left_out) == (DRAWN_MAX, 10_000 - 2 * DRAWN_MAX)
 
     def test_new_calls_are_drawn_although_the_session_is_at_hand(self, world: World) -> None:
         world.calls("s1", "Read")
-        before = graph_picture(world.workspace, GraphViewRequest(view="tree", session="s1"))
+        before = graph_picture(world.workspace, GraphMemory(), GraphViewRequest(view="tree", session="s1"))
         world.calls("s1", "Edit", at=NOON + 60)
-        after = graph_picture(world.workspace, GraphViewRequest(view="tree", session="s1"))
+        after = graph_picture(world.workspace, GraphMemory(), GraphViewRequest(view="tree", session="s1"))
         assert (len(before.nodes), len(after.nodes)) == (2, 3)
 
     def test_a_session_without_end_and_one_that_is_not_there(self, world: World) -> None:
@@ -301,7 +305,7 @@ class TestRuns:
 
     def test_an_edge_that_nobody_learnt_is_not_there(self, world: World) -> None:
         with pytest.raises(NameNotFound):
-            graph_runs(world.workspace, "1:a>b>sequence")
+            graph_runs(world.workspace, GraphMemory(), "1:a>b>sequence")
 
     def test_a_template_was_not_seen(self, world: World) -> None:
         keep(world, [("capability:a", "s:b", "dependency", "template", 0)])

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from custody.attribution.wire.stats import LineShare, StatsPeriod, StatsReport
 from custody.intake.install.doctor import doctor, glance
 from custody.server.app.questions import lines_counted
-from custody.server.page_data.cache import StateCache
 from custody.server.page_data.overview import ABILITIES, read_overview_page
 from custody.server.pages import charts
 from custody.server.pages import overview as page
 from custody.server.pages.overview import MODELS_SHOWN, NOBODY, OTHERS, PERIODS_SHOWN, chart_ownership
+from custody.server.pages.page import PageMemory
 from custody.server.queries import activity as looked_at
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
@@ -61,7 +61,7 @@ def test_a_repository_without_a_commit_says_so_instead_of_a_share(empty: Workspa
 
 def test_what_can_be_said_is_linked_and_what_cannot_says_why(scene: Scene) -> None:
     html = rendered(scene.workspace, "overview")
-    can = {one.ability.page: one.can for one in read_overview_page(scene.workspace).standing}
+    can = {one.ability.page: one.why_not is None for one in read_overview_page(scene.workspace).standing}
     assert can == {
         "blame": True,
         "sessions": False,
@@ -98,12 +98,12 @@ def test_lines_are_counted_once_for_a_commit_and_the_records_that_there_are(
         counted.append(revision)
         return lines_counted(workspace, path, revision=revision)
 
-    monkeypatch.setattr(page, "_KEPT", StateCache())
+    memory = PageMemory()
     monkeypatch.setattr(page, "lines_counted", counting)
-    first = rendered(scene.workspace, "overview-share")
-    assert rendered(scene.workspace, "overview-share") == first and len(counted) == 1
+    first = rendered(scene.workspace, "overview-share", memory=memory)
+    assert rendered(scene.workspace, "overview-share", memory=memory) == first and len(counted) == 1
     scene.saw(an_event("prompt", id="p1", session="s1", at=moment(7)))
-    rendered(scene.workspace, "overview-share")
+    rendered(scene.workspace, "overview-share", memory=memory)
     assert len(counted) == 2
 
 

@@ -14,6 +14,7 @@ from custody.graph.app.call_tree import CallRow
 from custody.ledger.erase import erase
 from custody.ledger.queries.prompts import first_prompt
 from custody.server.app.questions import NameNotFound
+from custody.server.page_data.cache import StateCache
 from custody.server.page_data.sessions import read_session_page, session_now, sessions_listed
 from custody.server.pages.sessions import STATES, tree_data
 from custody.server.queries import activity as looked_at
@@ -86,7 +87,7 @@ class TestList:
         html = rendered(workspace, "sessions", limit="2")
         seen = [link["id"] for link in links_in(html, "session")]
         while more := [link for link in links_in(html, "sessions") if link.get("after")]:
-            html = rendered(workspace, "sessions", note=None, links=None, **more[0])
+            html = rendered(workspace, "sessions", note=None, links=None, memory=None, **more[0])
             seen += [link["id"] for link in links_in(html, "session")]
         assert seen == ["s4", "s3", "s2", "s1", "s0"]
 
@@ -119,7 +120,7 @@ class TestList:
         html = rendered(workspace, "sessions")
         assert "<b>x</b>" not in html and "\u202e" not in html and "⟨202E⟩" in html
         for link in links_in(html, "session"):
-            assert rendered(workspace, "session", note=None, links=None, **link)
+            assert rendered(workspace, "session", note=None, links=None, memory=None, **link)
 
     def test_more_records_make_the_list_no_slower(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(looked_at, "COUNTED_MAX", 20)
@@ -161,12 +162,12 @@ class TestOne:
     def test_calls_alone_are_noted_too(self, workspace: Workspace) -> None:
         keep(workspace, {"kind": "call", "id": "b1", "name": "Bash", "input": {"command": "cat zebra"}, "at": at(9)})
         noted: list[str] = []
-        read_session_page(workspace, "s1", agent=None, note=noted.append)
+        read_session_page(workspace, StateCache(), "s1", agent=None, note=noted.append)
         assert noted == ["calls of robot s1"]
 
     def test_the_tree_has_turns_and_what_was_called_in_them(self, workspace: Workspace) -> None:
         a_session(workspace, calls=2)
-        rows = read_session_page(workspace, "s1", agent=None, note=None).rows
+        rows = read_session_page(workspace, StateCache(), "s1", agent=None, note=None).rows
         assert [(row.depth, row.name, row.kind, row.state) for row in rows] == [
             (0, "robot", "session", "running"),
             (1, "turn 1", "turn", "running"),
@@ -182,7 +183,7 @@ class TestOne:
             {**span, "id": "1", "span": "a", "parent": None, "name": "outer", "at": at(30), "ended_at": at(32)},
             {**span, "id": "2", "span": "b", "parent": "a", "name": "inner", "at": at(31), "ended_at": at(32)},
         )
-        rows = read_session_page(workspace, "s1", agent=None, note=None).rows
+        rows = read_session_page(workspace, StateCache(), "s1", agent=None, note=None).rows
         assert [(row.depth, row.name.rpartition(":")[2]) for row in rows][-2:] == [(0, "outer"), (1, "inner")]
 
     def test_a_session_without_an_end_says_so_and_that_more_came(self, workspace: Workspace) -> None:

@@ -14,9 +14,11 @@ from custody.core.errors import InputError
 from custody.server.app.questions import NameNotFound
 from custody.server.page_data import simulation as pages_simulate
 from custody.server.page_data import trust as pages_trust
-from custody.server.page_data.simulation import policy_tried
+from custody.server.page_data.cache import StateCache
+from custody.server.page_data.simulation import TrialMemory, policy_tried
 from custody.server.page_data.trust import agent_account, read_agent_page
 from custody.server.pages.frame import environment
+from custody.server.pages.page import PageMemory
 from custody.server.pages.sparks import spark
 from custody.trust.app import account as trust_account
 from custody.trust.app.account import agents_listed
@@ -134,9 +136,13 @@ def test_a_past_moment_can_be_looked_at(world: TrustWorld) -> None:
 
 
 def test_the_chance_is_the_verbs_chance_and_not_made_again(world: TrustWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert pages_trust.agent_chance(world.workspace, "robot", at=None) == trust_why(world.workspace, "robot").chance
+    memory = PageMemory()
+    chance = pages_trust.agent_chance(world.workspace, memory.estimators, "robot", at=None)
+    assert chance == trust_why(world.workspace, "robot").chance
     monkeypatch.setattr(pages_trust, "make_chance_estimator", None)
-    assert "would be accepted with a chance of" in words_of(rendered(world.workspace, "agent-chance", name="patchbot"))
+    assert "would be accepted with a chance of" in words_of(
+        rendered(world.workspace, "agent-chance", name="patchbot", memory=memory)
+    )
 
 
 def test_of_too_many_decisions_a_page_says_which_verb_to_run(
@@ -152,7 +158,7 @@ def test_of_too_many_decisions_a_page_says_which_verb_to_run(
 
 
 def test_without_a_moved_slider_the_rules_in_force_are_shown_twice(world: TrustWorld) -> None:
-    report = policy_tried(world.workspace, {}, days=30, source="records")
+    report = policy_tried(world.workspace, StateCache(), {}, days=30, source="records")
     verb = trust_simulate(world.workspace, policy=None, since="30d", source="records")
     assert report.policies[0] == verb.policies[0]
     assert replace_name(report.policies[1]) == replace_name(report.policies[0])
@@ -166,7 +172,9 @@ def replace_name(policy: Any) -> Any:
 
 
 def test_a_moved_slider_changes_what_would_have_landed(world: TrustWorld) -> None:
-    report = policy_tried(world.workspace, {"samples": 1, "audit": 0, "budget": 20}, days=30, source="records")
+    report = policy_tried(
+        world.workspace, StateCache(), {"samples": 1, "audit": 0, "budget": 20}, days=30, source="records"
+    )
     before, after = (one.landing.approved for one in report.policies)
     assert after > before
     html = rendered(world.workspace, "simulate", samples="1", audit="0", budget="20", days="30")
@@ -193,12 +201,13 @@ def test_whatever_is_moved_gives_rules_that_hold(moves: list[tuple[str, float]])
 
 
 def test_what_happened_is_gathered_once_while_sliders_move(world: TrustWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    policy_tried(world.workspace, {}, days=30, source="records")
+    memory: TrialMemory = StateCache()
+    policy_tried(world.workspace, memory, {}, days=30, source="records")
     monkeypatch.setattr(pages_simulate, "gather", None)
-    policy_tried(world.workspace, {"samples": 2}, days=30, source="records")
+    policy_tried(world.workspace, memory, {"samples": 2}, days=30, source="records")
     monkeypatch.undo()
     world.proven("robot", 1)
-    assert policy_tried(world.workspace, {}, days=30, source="records").recorded == 18
+    assert policy_tried(world.workspace, memory, {}, days=30, source="records").recorded == 18
 
 
 def test_sliders_stand_where_the_rules_in_force_are(world: TrustWorld) -> None:

@@ -65,9 +65,9 @@ class GitHub:
         """One pull request as it is now."""
         return decode_payload(self._get(f"{_at(repository)}/pulls/{int(number)}"), Pull, "the pull request")
 
-    def pulls(self, repository: str, state: str = "all") -> Iterator[Pull]:
+    def pulls(self, repository: str) -> Iterator[Pull]:
         """All pull requests, the oldest first."""
-        path = f"{_at(repository)}/pulls?state={quote(state)}&sort=created&direction=asc&per_page={PER_PAGE}"
+        path = f"{_at(repository)}/pulls?state=all&sort=created&direction=asc&per_page={PER_PAGE}"
         for page in self._pages(path):
             yield from decode_payload(page, list[Pull], "the list of pull requests")
 

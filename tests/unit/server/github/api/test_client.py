@@ -38,7 +38,7 @@ def test_a_pull_request_is_read(fake: FakeGitHub, github: GitHub) -> None:
 
 def test_a_deleted_fork_is_no_error(fake: FakeGitHub, github: GitHub) -> None:
     fake.opened(3, BASE, HEAD, fork=None)
-    assert github.pull(REPOSITORY, 3).head.repo is None
+    assert github.pull(REPOSITORY, 3).head.sha == HEAD
 
 
 def test_all_pages_are_read(fake: FakeGitHub, github: GitHub) -> None:
