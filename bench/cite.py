@@ -9,9 +9,8 @@ import pyromark
 from bench.bars import BenchError, at_most
 from bench.runner import Bench, Ground, Sides
 from custody.cite.audit import audit_of
-from custody.cite.convert import convert
-from custody.cite.markdown_ranges import OPTIONS
-from custody.cite.plan import ConversionTarget
+from custody.cite.convert import ConversionTarget, convert
+from custody.cite.markdown import OPTIONS
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
 

@@ -25,7 +25,7 @@ from bench.runner import MissingData
 from custody.cite.keys import split_compared_words
 from custody.cite.near_copies import WAYS, Way, near_to
 from custody.cite.vectors import VectorIndex
-from custody.sketch.shingles import containment, shingles_of
+from custody.sketch.tokens import containment, shingles_of
 
 OWN = Path(__file__).resolve().parents[1]
 ENDINGS = (".md", ".rst", ".txt", ".mdx")

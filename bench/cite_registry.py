@@ -9,14 +9,11 @@ from bench.bars import BenchError, at_most
 from bench.growth import Growth, Population
 from bench.runner import Bench, Ground, Sides
 from custody.cite.event_fold import with_registration
-from custody.cite.events import RegistrationReason, SourceRegistration, Stamp
 from custody.cite.keys import keys_of
 from custody.cite.model import ResearchSource
-from custody.cite.queries.registry import RegistryTables
-from custody.cite.queries.registry_shelf import TableShelf
-from custody.cite.registry import to_register
-from custody.cite.registry_view import identity_of
-from custody.cite.shelf import ShelfEntry
+from custody.cite.queries.registry import RegistryTables, TableShelf
+from custody.cite.registry import identity_of, to_register
+from custody.cite.shelf import RegistrationReason, ShelfEntry, SourceRegistration, Stamp
 from custody.core.ids import StoreId
 from custody.store import Heads, Store, StoreEnvironment, open_sqlite
 from custody.store.sqlite import SqliteDb

@@ -18,9 +18,8 @@ from pathlib import Path
 
 from custody.cite.audit import audit_of
 from custody.cite.codes import CitationCode
-from custody.cite.convert import convert
+from custody.cite.convert import ConversionTarget, convert
 from custody.cite.document import CiteError
-from custody.cite.plan import ConversionTarget
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
 

@@ -15,10 +15,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from custody.cite.app.repository_content import holding_of
+from custody.cite.app.records import holding_of
 from custody.cite.codes import CitationCode
-from custody.cite.mentions import NameMention, files_named, names_named
-from custody.cite.missing_names import RepositoryContent, absent_names, no_file, no_package, no_symbol
+from custody.cite.missing_names import (
+    NameMention,
+    RepositoryContent,
+    absent_names,
+    files_named,
+    names_named,
+    no_file,
+    no_package,
+    no_symbol,
+)
 from custody.cite.subject import AuditSubject, CheckFinding
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath

@@ -24,18 +24,15 @@ from custody.core.ids import CommitSha
 from custody.dupes.app.change_reader import ChangeRef, SketchedChange, UnreadableChange
 from custody.dupes.app.index import sketch_all
 from custody.dupes.app.search import ChangeSearch
-from custody.dupes.calibration import CalibrationStep, calibration_of
-from custody.dupes.chance import Model, features
+from custody.dupes.chance import CalibrationStep, Model, calibration_of, features
 from custody.dupes.model import ChangeSketch, Signature
 from custody.dupes.packing import pack_signature
-from custody.dupes.queries.change_index import DupesTables
+from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.search import asked_terms, kept_terms
+from custody.dupes.score import SIGNALS, asked_terms, kept_terms, similarities
 from custody.dupes.signature import KEPT_IDENTIFIERS, SIGNATURE_VERSION
-from custody.dupes.similarity import SIGNALS, similarities
 from custody.dupes.weights import SHIPPED
-from custody.sketch.bottom_k import bottom_of
-from custody.sketch.hash import hash32, hash64
+from custody.sketch.hashing import bottom_of, hash32, hash64
 from custody.store import Store, StoreEnvironment, ViewWiring, open_sqlite
 from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
@@ -214,7 +211,7 @@ def as_module(model: Model, steps: Sequence[CalibrationStep]) -> str:
 
 from types import MappingProxyType
 
-from custody.dupes.calibration import Calibration, CalibrationStep
+from custody.dupes.chance import Calibration, CalibrationStep
 from custody.dupes.chance import Model
 
 _STEPS = (

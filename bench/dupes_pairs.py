@@ -21,17 +21,14 @@ import msgspec
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes.app.change_reader import COMMITS_READ_MAX, NS, ChangeRef, SketchedChange, UnreadableChange
-from custody.dupes.app.fork_points import own_commits
 from custody.dupes.app.index import index_one, sketch_all
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, SearchResult
-from custody.dupes.app.select import REFS, changes_in, graph_of
-from custody.dupes.category import Category, DuplicateVerdict
+from custody.dupes.app.select import REFS, changes_in, graph_of, own_commits
 from custody.dupes.chance import Model, chance_of
-from custody.dupes.queries.change_index import DupesTables
+from custody.dupes.model import Category, DuplicateVerdict
+from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.search import NAMED
-from custody.dupes.similarity import similarities
-from custody.dupes.verdict import verdict
+from custody.dupes.score import NAMED, similarities, verdict
 from custody.dupes.weights import SHIPPED
 from custody.store import Store, StoreEnvironment, ViewWiring, open_sqlite
 from custody.workspace.rules_in_force import load_rules

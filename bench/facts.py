@@ -25,7 +25,7 @@ from bench.progress import Progress
 from bench.runner import Bench, Ground, MissingData, Sides, measure
 from bench.stats import PAIRS_MIN
 from custody.dupes.facts.extractor import READERS, facts_of, language_of
-from custody.dupes.facts.limits import FactLimits
+from custody.dupes.facts.model import FactLimits
 
 OWN = Path(__file__).resolve().parents[1]
 FILES = 400

@@ -19,12 +19,11 @@ from typing import TextIO
 from bench.bars import Bar, BenchError, at_most, exactly
 from bench.columns import columns
 from bench.runner import MissingData
-from custody.core.span_merge import merged_spans
+from custody.core.view_merge import merged_spans
 from custody.core.views import ObservedSpan
 from custody.graph.otlp.export import SpanExportRequest, export_otlp_to
 from custody.graph.otlp.import_ import import_otlp
-from custody.graph.queries.span_views import spans_of_execution
-from custody.graph.queries.spans import SpanTables
+from custody.graph.queries import SpanTables, spans_of_execution
 from custody.workspace.workspace import Workspace
 
 TRACE_SPANS = 100

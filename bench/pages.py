@@ -17,7 +17,7 @@ from typing import TextIO
 from playwright.sync_api import Browser, Page
 
 from bench.columns import columns
-from custody.server.pages.assets import assets
+from custody.server.pages.frame import assets
 from tests.builders.browser import PATIENCE_MS, a_browser, looking_at
 from tests.builders.long_pages import a_long_file, long_calls, long_spans, many_clusters
 from tests.builders.service import Started, started

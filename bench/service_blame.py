@@ -74,13 +74,12 @@ def stubbed(_workspace: object, asked: BlameBody, *, with_text: bool) -> BlameAn
 
 def ours() -> Any:
     """The service with the function behind its blame endpoint replaced."""
-    from custody.server.assembly import create_app
-    from custody.server.auth import PerStartKeeper
-    from custody.server.routes import blame
-    from custody.server.settings import CallerLimits, Settings
+    from custody.server.auth import CallerLimits, PerStartKeeper, Settings
+    from custody.server.listener import create_app
+    from custody.server.routes import lines
     from custody.workspace.workspace import Workspace
 
-    setattr(blame, "answer_blame", stubbed)  # noqa: B010 - a name that the module has for itself
+    setattr(lines, "answer_blame", stubbed)  # noqa: B010 - a name that the module has for itself
     workspace = Workspace(Path())
     limits = CallerLimits(rate_per_second=1e9, rate_burst=10**9)
     return create_app(Settings(keeper=PerStartKeeper(workspace, TOKEN), now_ns=workspace.now_ns, limits=limits))
@@ -151,8 +150,8 @@ def serve(name: str) -> None:
 
     http: Any = "httptools"
     if name == OURS:
-        from custody.server.protocol import limited
-        from custody.server.settings import CallerLimits
+        from custody.server.auth import CallerLimits
+        from custody.server.listener import limited
 
         http = limited(CallerLimits())
     bound = socket.create_server(("127.0.0.1", 0))

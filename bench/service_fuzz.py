@@ -22,9 +22,8 @@ from typing import Any, TextIO
 from litestar import Litestar
 
 from bench.progress import Progress
-from custody.server.assembly import create_app
-from custody.server.auth import PerStartKeeper
-from custody.server.settings import CallerLimits, Settings
+from custody.server.auth import CallerLimits, PerStartKeeper, Settings
+from custody.server.listener import create_app
 from custody.workspace.workspace import Workspace
 
 TOKEN = "fuzz-" + "0" * 32

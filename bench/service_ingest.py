@@ -31,10 +31,8 @@ from bench.service_load import (
     request,
     serving,
 )
-from custody.server.app.projects import init_database
-from custody.server.app.tenancy_model import TokenScope
-from custody.server.app.tokens import TokenRequest, create_token
-from custody.store.project_schema import SCHEMA
+from custody.server.app.tenancy import TokenRequest, TokenScope, create_token, init_database
+from custody.store.postgres import SCHEMA
 from custody.workspace.workspace import Workspace
 
 CLIENTS = 16

@@ -30,10 +30,8 @@ from typing import TextIO
 
 from bench.progress import Progress, Tell, quiet
 from bench.service_load import serving
-from custody.server.app.projects import init_database
-from custody.server.app.tenancy_model import TokenScope
-from custody.server.app.tokens import TokenRequest, create_token
-from custody.server.queries.record_pages import PageTables
+from custody.server.app.tenancy import TokenRequest, TokenScope, create_token, init_database
+from custody.server.queries import PageTables
 from custody.workspace.workspace import Workspace
 from tests.house.not_run import CannotBeHad
 from tests.house.postgres import a_server

@@ -22,10 +22,9 @@ from bench.bars import BenchError, at_most
 from bench.progress import Progress
 from bench.runner import Bench, Ground, MissingData, Sides, Verdict, measure
 from bench.stats import PAIRS_MIN
-from custody.sketch.lsh import bands_of
+from custody.sketch.hashing import bands_of
 from custody.sketch.minhash import minhash_of, minhash_similarity
-from custody.sketch.shingles import jaccard, shingles_of
-from custody.sketch.tokens import mask_literals, tokens_of
+from custody.sketch.tokens import jaccard, mask_literals, shingles_of, tokens_of
 
 OWN = Path(__file__).resolve().parents[1]
 COMMITS = 80

@@ -8,13 +8,12 @@ from itertools import islice
 
 from bench.growth import Growth, Population
 from bench.runner import Ground
-from custody.attribution.queries.commits import links_of_commit
-from custody.attribution.queries.edits import edits_of_file
-from custody.core.digest import content_hash as content_hash_of
+from custody.attribution.queries.traces import edits_of_file, links_of_commit
 from custody.core.ids import CommitSha, EventId
+from custody.core.ids import content_hash as content_hash_of
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
-from custody.ledger.queries.edits import edits_with
+from custody.ledger.queries import edits_with
 from custody.store import Heads, Store, StoreEnvironment, open_sqlite
 from custody.workspace.wiring import VIEWS
 from tests.builders.lookups import edits_at, sessions_at

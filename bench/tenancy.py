@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from custody.attribution.queries.edits import edits_of_file_by
+from custody.attribution.queries.traces import edits_of_file_by
 from custody.core.ids import CommitSha, EventId, SessionId
 from custody.core.paths import RepoPath
 from custody.core.wire.arrival import Arrival, arrival_of
-from custody.server.app.projects import create_project, init_database
+from custody.server.app.tenancy import create_project, init_database
 from custody.store import Store
-from custody.store.project_schema import schema_of
+from custody.store.postgres import schema_of
 from custody.workspace.workspace import Workspace
 from tests.builders.lookups import sessions_at
 

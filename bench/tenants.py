@@ -30,13 +30,17 @@ from litestar.testing import TestClient
 
 from bench.progress import Progress, Tell, quiet
 from bench.tenants_looks import AT, LISTS, LOOKS, Ask, Names, event, get, post, trace
-from custody.server.app.cursor import cursor
-from custody.server.app.projects import create_project, init_database
-from custody.server.app.tenancy import StoredTenancy
-from custody.server.app.tenancy_model import TokenScope
-from custody.server.app.tokens import TokenRequest, create_token
-from custody.server.assembly import create_app
-from custody.server.settings import CallerLimits, Settings
+from custody.server.app.listing import cursor
+from custody.server.app.tenancy import (
+    StoredTenancy,
+    TokenRequest,
+    TokenScope,
+    create_project,
+    create_token,
+    init_database,
+)
+from custody.server.auth import CallerLimits, Settings
+from custody.server.listener import create_app
 from custody.workspace.workspace import Workspace
 from tests.house.not_run import CannotBeHad
 from tests.house.postgres import a_server

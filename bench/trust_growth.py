@@ -16,7 +16,7 @@ from custody.trust.app.decisions import TrustQuery, agents_in
 from custody.trust.app.standing import read_standing
 from custody.trust.approval import ProposedChange
 from custody.trust.model import ChangeAuthor, TrustStanding
-from custody.trust.queries.standing import StandingTables
+from custody.trust.queries import StandingTables
 from custody.trust.rules import TrustRules
 from custody.workspace.wiring import VIEWS
 

@@ -11,8 +11,17 @@ from custody.trust.chance import AcceptanceChance, Chances, is_good
 from custody.trust.levels import LevelCase
 from custody.trust.model import ChangeStakes, DecisionType, TrustTier
 from custody.trust.rules import TrustRules
-from custody.trust.score import DECISION_VALUES, NS_PER_DAY, complexity_of, decay_score, move_score, step_of, weight_of
-from custody.trust.tiers import lines_max, tier_of
+from custody.trust.score import (
+    DECISION_VALUES,
+    NS_PER_DAY,
+    complexity_of,
+    decay_score,
+    lines_max,
+    move_score,
+    step_of,
+    tier_of,
+    weight_of,
+)
 
 RivalKey = tuple[str, str]
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from bench.faults.frame import Fault, Figures, Trial, all_of, none_of, seen
-from custody.core.digest import digest_of
-from custody.core.ids import Digest, EventId, Link, NaturalKey, StoreId
+from custody.core.ids import Digest, EventId, Link, NaturalKey, StoreId, digest_of
 from custody.core.record import ChainTip, Record, RecordDraft, chain_entry, empty_head, head_at
 
 RECORDS_MAX = 20

@@ -13,7 +13,7 @@ from bench.faults.crew import a_repository
 from bench.faults.frame import Fault, Figures, Trial, all_of, none_of, seen, some
 from bench.faults.worker import an_event, spool_of
 from custody.core.errors import CustodyError
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from custody.ledger.verify import verify
 from custody.share.export import export
 from custody.workspace.workspace import Workspace

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import FrameType
 
 from custody.capture.spool import Spool
-from custody.core.chain_check import check_chain
 from custody.core.errors import CustodyError
 from custody.core.ids import PENDING
+from custody.core.record import check_chain
 from custody.workspace.workspace import Workspace
 
 TEXT = "a line that an agent wrote\n" * 40

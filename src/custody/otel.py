@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from custody.core.errors import CustodyError, MissingExtra
-from custody.graph.otlp.span_intake import SpanSpool
+from custody.graph.otlp.import_ import SpanSpool
 from custody.graph.wire.otlp_span import OtlpLink, OtlpSpan, OtlpValue
 
 try:

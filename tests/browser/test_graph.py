@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from custody.graph.model import Edge, EdgeSource, EdgeType, Node, kind_of
-from custody.graph.queries.graph_tables import GraphTables
+from custody.graph.queries import GraphTables
 from tests.browser.conftest import Look
 from tests.builders.browser import PHONE, Looking, findings
 from tests.builders.calls import World

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from custody.attribution.app.blame import Profile, blame
-from custody.attribution.wire.blame import Attribution, BlameReport
+from custody.attribution.wire import Attribution, BlameReport
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.core.wire.time import text_from
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of

@@ -7,8 +7,7 @@ from typing import Any
 
 from custody.cite.app.registry import cite_add
 from custody.dupes.app.index import IndexRequest, dupes_index
-from custody.server.app.ingest import keep
-from custody.server.app.intake import Intake
+from custody.server.app.intake import Intake, keep
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.lines import NS, an_edit_event, moment

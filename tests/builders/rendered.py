@@ -9,8 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from custody.server.app.questions import Note
 from custody.server.pages.book import BY_NAME, PAGES
 from custody.server.pages.files import FileLinks
-from custody.server.pages.frame import Frame, PageEnvironment, render
-from custody.server.pages.links import PageLinks, ServedLinks
+from custody.server.pages.frame import Frame, PageEnvironment, PageLinks, ServedLinks, render
 from custody.server.pages.page import PageMemory, PageParams
 from custody.workspace.workspace import Workspace
 

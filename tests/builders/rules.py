@@ -8,7 +8,7 @@ from typing import Any
 
 from custody.core.errors import RulesError
 from custody.core.paths import RepoPath
-from custody.core.wire.rules_digest import Rules
+from custody.core.wire.canonical import Rules
 
 Files = Mapping[str, bytes | str]
 

@@ -15,11 +15,10 @@ import uvicorn
 from litestar import Litestar
 from litestar.testing import TestClient
 
-from custody.server.app.tenancy_model import Grant, TokenScope
-from custody.server.assembly import create_app
-from custody.server.protocol import limited
-from custody.server.queries.record_pages import PageTables
-from custody.server.settings import CallerLimits, Settings
+from custody.server.app.tenancy import Grant, TokenScope
+from custody.server.auth import CallerLimits, Settings
+from custody.server.listener import create_app, limited
+from custody.server.queries import PageTables
 from custody.workspace.workspace import Workspace
 
 ALL = "all-scopes"

@@ -9,7 +9,7 @@ from typing import Any
 from custody.attribution.app.blame import blame
 from custody.attribution.app.stats import stats
 from custody.core.ids import EventId
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.core.wire.arrival import arrival_of
 from custody.core.wire.report import encode_report
 from custody.workspace.workspace import Workspace

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from custody.server.app.projects import create_project, init_database
+from custody.server.app.tenancy import create_project, init_database
 from custody.workspace.workspace import Workspace
 from tests.builders.stores import NOON
 

@@ -13,10 +13,8 @@ from custody.core.wire.time import text_from
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict
-from custody.gate.wire.report import GateReport
-from custody.gate.wire.verdict import VerdictReport
-from custody.share.export import export_to
-from custody.share.import_ import import_export
+from custody.gate.wire.report import GateReport, VerdictReport
+from custody.share.export import export_to, import_export
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event

@@ -16,8 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from custody.cite.web.errors import NoSuchName
-from custody.cite.web.resolver import Resolver
+from custody.cite.web.transport import NoSuchName, Resolver
 
 PUBLIC = "93.184.215.14"
 HANG = b""

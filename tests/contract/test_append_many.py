@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from custody.core.chain_check import check_chain
+from custody.core.record import check_chain
 from custody.core.wire.arrival import Arrival
 from custody.store import Store
 from custody.store.postgres import ROWS_TOGETHER

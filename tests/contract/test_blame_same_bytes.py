@@ -9,10 +9,10 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.core.ids import EventId
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.core.wire.arrival import arrival_of
 from custody.core.wire.report import encode_report
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import custody
 from tests.builders.events import an_event

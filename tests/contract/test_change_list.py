@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
 from custody.dupes import ChangeRow
-from custody.dupes.queries.change_index import DupesTables
-from custody.dupes.queries.change_list import WORD_SIGNS, ChangeList
+from custody.dupes.queries import WORD_SIGNS, ChangeList, DupesTables
 from custody.store import Store
 
 

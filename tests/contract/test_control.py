@@ -12,23 +12,29 @@ import pytest
 from custody.core.errors import InputError, StoreError
 from custody.core.wire.canonical import Json
 from custody.ledger.verify import verify
-from custody.server.app.control import control_of
-from custody.server.app.jobs import KINDS, NewJob, add_job
-from custody.server.app.projects import (
+from custody.server.app.jobs import KINDS, JobWorker, NewJob, WorkRules, add_job
+from custody.server.app.tenancy import (
+    AccessKeeper,
+    Grant,
+    StoredTenancy,
+    TokenRequest,
+    TokenScope,
+    control_of,
     create_project,
+    create_token,
+    expiry,
+    hash_of,
     init_database,
     list_projects,
+    list_tokens,
     project_reads,
     remove_project,
     retain_project,
+    revoke_token,
 )
-from custody.server.app.tenancy import StoredTenancy
-from custody.server.app.tenancy_model import AccessKeeper, Grant, TokenScope
-from custody.server.app.tokens import TokenRequest, create_token, expiry, hash_of, list_tokens, revoke_token
-from custody.server.app.worker import JobWorker, WorkRules
 from custody.server.control import ControlTables, JobState
 from custody.server.control.database import CONTROL_VERSION
-from custody.store.migrate import migrations
+from custody.store.db import migrations
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival
@@ -198,7 +204,7 @@ def test_a_removal_that_was_killed_half_way_is_done_again(
         store.append([an_arrival(event="e1")])
     _, secret = a_token(workspace)
     with monkeypatch.context() as patch:
-        patch.setattr("custody.server.app.projects._drop_store", _killed)
+        patch.setattr("custody.server.app.tenancy._drop_store", _killed)
         with pytest.raises(KeyboardInterrupt):
             remove_project(workspace, "shop")
     assert keeper.grant(secret, NOON) is None

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
 from custody.dupes import ChangeRow
-from custody.dupes.queries.change_index import DupesTables, EvidenceRow, SharedTerms
+from custody.dupes.queries import DupesTables, EvidenceRow, SharedTerms
 from custody.store import Store
 from tests.contract.conftest import Opener
 

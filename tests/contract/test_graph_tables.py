@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from custody.graph.engine import GraphEngine, Template
 from custody.graph.model import Edge, EdgeType, EventType, TraceEvent
-from custody.graph.queries.graph_tables import GraphTables
+from custody.graph.queries import GraphTables
 from custody.store import Store
 from tests.builders.events import an_arrival
 from tests.contract.conftest import Opener

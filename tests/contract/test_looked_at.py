@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from custody.core.ids import AgentName, SessionId
 from custody.core.wire.arrival import make_loss_arrival
-from custody.server.queries import activity as looked_at
-from custody.server.queries.activity import ActiveSession, ActivityTables
+from custody.server import queries as looked_at
+from custody.server.queries import ActiveSession, ActivityTables
 from custody.store import Store
 from tests.builders.events import an_arrival
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from custody.attribution.queries.origins import OriginTables
+from custody.attribution.queries.traces import OriginTables
 from custody.core.ids import SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.record import Record, chain_entry, empty_head
 from custody.core.wire.arrival import Arrival
+from custody.core.wire.body import outline_of
 from custody.core.wire.canonical import parse
 from custody.core.wire.event_views import views_of
-from custody.core.wire.outline import outline_of
-from custody.ledger.queries.prompts import prompts_of_session
+from custody.ledger.queries import prompts_of_session
 from custody.store import Body, DamagedStoreError, Store
 from tests.builders.events import an_arrival
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from custody.core.wire.report import encode_report
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from custody.ledger.verify import verify
-from custody.share.export import export, export_to
-from custody.share.import_ import import_export
+from custody.share.export import export, export_to, import_export
 from custody.store import StoreUnwritable
 from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace

@@ -11,14 +11,8 @@ import pytest
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import LinkAnswer, LinkCheck
 from custody.cite.model import ResearchSource, SourceError, SourceUsage, UnknownSource
-from custody.cite.readings import best_reading
-from custody.cite.registry_view import (
-    aliases_of,
-    excerpts_of,
-    merges_of,
-    readings_of,
-    suggestions_for,
-)
+from custody.cite.opened_check import best_reading
+from custody.cite.registry import aliases_of, excerpts_of, merges_of, readings_of, suggestions_for
 from custody.core.errors import InputError
 from custody.core.views import Reading
 from custody.store import Store

@@ -2,8 +2,7 @@
 
 from custody.core.ids import ExecutionId, NaturalKey, SessionId, SpanId
 from custody.core.views import ObservedSpan
-from custody.graph.queries.span_views import spans_of_execution, spans_of_session
-from custody.graph.queries.spans import SpanTables
+from custody.graph.queries import SpanTables, spans_of_execution, spans_of_session
 from custody.store import ObservedView, Store
 from tests.builders.events import an_arrival
 from tests.contract.conftest import Opener

@@ -5,17 +5,14 @@ from typing import get_args
 
 import pytest
 
-from custody.attribution.queries.commits import links_of_commit
-from custody.attribution.queries.edits import edits_of_file
-from custody.core.chain_check import check_chain
+from custody.attribution.queries.traces import edits_of_file, links_of_commit
 from custody.core.errors import StoreError
 from custody.core.ids import CommitSha, ContentHash, NaturalKey, SessionId, StoreId
 from custody.core.paths import RepoPath
-from custody.core.record import GENESIS, Record, chain_entry, empty_head, head_at
+from custody.core.record import GENESIS, Record, chain_entry, check_chain, empty_head, head_at
 from custody.core.views import FileEdit, SourceAccess, View
 from custody.core.wire.arrival import CONTINUES
-from custody.ledger.queries.edits import edits_with
-from custody.ledger.queries.readings import ReadRows, locators_read_by
+from custody.ledger.queries import ReadRows, edits_with, locators_read_by
 from custody.store import Body, Fork, Store
 from custody.store.rows import TABLES
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_arrival

@@ -8,18 +8,16 @@ import psycopg
 import pytest
 
 from bench.tenancy import crossings
-from custody.attribution.queries.edits import edits_of_file
+from custody.attribution.queries.traces import edits_of_file
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import EventId
 from custody.core.paths import RepoPath
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from custody.ledger.verify import verify
-from custody.server.app.projects import create_project, init_database, list_projects, remove_project
+from custody.server.app.tenancy import create_project, init_database, list_projects, remove_project
 from custody.store import SCHEMA_VERSION, Store, StoreUnwritable, open_postgres
-from custody.store.db import SqlValue
-from custody.store.migrate import migrate
-from custody.store.postgres import PostgresDb, connect
-from custody.store.project_schema import SCHEMA, SERVICE_ROLE, schema_of
+from custody.store.db import SqlValue, migrate
+from custody.store.postgres import SCHEMA, SERVICE_ROLE, PostgresDb, connect, schema_of
 from custody.workspace.wiring import VIEWS
 from custody.workspace.workspace import Workspace
 from tests.builders.events import KINDS, an_arrival

@@ -10,8 +10,7 @@ from custody.store import Store
 from custody.trust.app import standing as trust_standing
 from custody.trust.app.decisions import TrustQuery, account_of, agents_in, read_settled_decisions
 from custody.trust.app.standing import read_standing
-from custody.trust.queries.decisions import unreviewed_decisions
-from custody.trust.queries.standing import StandingTables
+from custody.trust.queries import StandingTables, unreviewed_decisions
 from custody.trust.rules import TrustRules
 from tests.builders.events import SHA, an_arrival
 from tests.builders.stores import NOON

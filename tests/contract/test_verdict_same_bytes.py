@@ -8,8 +8,7 @@ from custody.core.wire.report import encode_report
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict
-from custody.share.export import export_to
-from custody.share.import_ import import_export
+from custody.share.export import export_to, import_export
 from custody.workspace.workspace import Workspace
 from tests.builders.verdicts import LATER, NS, Court
 

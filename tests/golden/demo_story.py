@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from custody.cli.main import main
-from custody.demo.narrator import tell
-from custody.demo.story import STORY
-from custody.demo.verbs import CommandResult, InProcessCommand
+from custody.demo.narrator import STORY, tell
+from custody.demo.sandbox import CommandResult, InProcessCommand
 from tests.golden.machine import Masks
 
 _FRACTION = re.compile(r"(T?\d\d:\d\d:\d\d)\.\d+")

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from custody.cli.main import main
-from custody.demo.verbs import InProcessCommand
+from custody.demo.sandbox import InProcessCommand
 
 START_NS = 1_769_864_400 * 1_000_000_000
 """2026-01-31T13:00:00Z: an hour after the sessions begin."""

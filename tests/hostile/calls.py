@@ -8,11 +8,10 @@ from tempfile import TemporaryDirectory
 
 from custody.core.errors import CustodyError
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.git import Ancestry, Comparison, FileAt, Object, Repository, Walk, discover, git_version
+from custody.git.command import _version_on
 from custody.git.private_repository import PREFIX
-from custody.git.version import _version_on
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import CustodyError
-from custody.share.pull import pull_git
-from custody.share.push import push_git
+from custody.share.sync import pull_git, push_git
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.repo import Built, a_history, a_repository

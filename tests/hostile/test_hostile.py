@@ -15,7 +15,7 @@ from custody import git as door
 from custody.core.errors import CustodyError, GitError
 from custody.core.paths import RepoPath
 from custody.git import ProcessLimits, Repository, discover
-from custody.git import process as child
+from custody.git import command as child
 from custody.git.environment import SETTINGS
 from custody.git.private_repository import PREFIX
 from tests.hostile.calls import CALLS, Asked

@@ -125,7 +125,7 @@ def test_a_test_that_does_not_exist_is_refused(tree: Path, shown: str, wrong: st
 
 @pytest.mark.parametrize(
     "shown",
-    ["yes", "tests/unit/test_it.py", "src/custody/core/lines.py::Lines", "tests/../src/x.py::test_x", f"{A_TEST},"],
+    ["yes", "tests/unit/test_it.py", "src/custody/core/paths.py::Lines", "tests/../src/x.py::test_x", f"{A_TEST},"],
 )
 def test_what_is_neither_a_test_nor_a_quote_is_refused(tree: Path, shown: str) -> None:
     (problem,) = told(tree, a_row(shown))

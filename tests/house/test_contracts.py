@@ -60,7 +60,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("server/app/planted_{n}.py", "import custody.server.page_data"),
         ("server/page_data/planted_{n}.py", "import custody.server.pages"),
         ("server/pages/planted_{n}.py", "import custody.server.routes"),
-        ("server/routes/planted_{n}.py", "import custody.server.assembly"),
+        ("server/routes/planted_{n}.py", "import custody.server.listener"),
         ("server/control/planted_{n}.py", "import custody.server.queries"),
         ("server/github/planted_{n}.py", "import custody.server.control"),
         ("server/wire/planted_{n}.py", "import custody.server.github"),
@@ -120,7 +120,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
     ],
     "pure-below-app": [
         *((f"{question}/planted_{{n}}.py", f"import custody.{question}.app") for question in QUESTIONS),
-        ("attribution/planted_{n}.py", LOADED_LATE.format("custody.attribution.wire.blame")),
+        ("attribution/planted_{n}.py", LOADED_LATE.format("custody.attribution.wire")),
         ("dupes/planted_{n}.py", "import custody.dupes.queries"),
         ("gate/checks/planted_{n}.py", "import custody.gate.cli"),
         ("graph/planted_{n}.py", "import custody.graph.otlp"),
@@ -151,14 +151,14 @@ PLANTS: Mapping[str, Collection[Plant]] = {
     ],
     "cite-door": [
         ("gate/app/planted_{n}.py", "import custody.cite.rules"),
-        ("gate/app/planted_{n}.py", "import custody.cite.checks.shape"),
-        ("server/app/planted_{n}.py", "import custody.cite.web.resolver"),
+        ("gate/app/planted_{n}.py", "import custody.cite.checks"),
+        ("server/app/planted_{n}.py", "import custody.cite.web.transport"),
     ],
     "dupes-door": [
         ("trust/app/planted_{n}.py", "import custody.dupes.rules"),
         ("gate/app/planted_{n}.py", "import custody.dupes.facts.model"),
-        ("server/app/planted_{n}.py", "import custody.dupes.queries.change_list"),
-        ("server/app/planted_{n}.py", "import custody.dupes.pool.window"),
+        ("server/app/planted_{n}.py", "import custody.dupes.queries"),
+        ("server/app/planted_{n}.py", "import custody.dupes.pool.work"),
     ],
     "graph-door": [("why/planted_{n}.py", "import custody.graph.rules")],
     "trust-door": [
@@ -167,7 +167,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
     ],
     "gate-door": [
         ("server/app/planted_{n}.py", "import custody.gate.rules"),
-        ("server/page_data/planted_{n}.py", "import custody.gate.checks.trust"),
+        ("server/page_data/planted_{n}.py", "import custody.gate.checks"),
     ],
     "store-door": [
         ("trust/app/planted_{n}.py", "import custody.store.db"),
@@ -202,7 +202,7 @@ PLANTS: Mapping[str, Collection[Plant]] = {
         ("store/planted_{n}.py", "from subprocess import run"),
         ("git/planted_{n}.py", "import multiprocessing"),
         ("dupes/pool/planted_{n}.py", "import multiprocessing"),
-        ("dupes/pool/processes.py", "import subprocess"),
+        ("dupes/pool/pool_map.py", "import subprocess"),
         ("sdk/worker/child.py", "import subprocess"),
         ("sdk/worker/process.py", "import multiprocessing"),
         ("gate/signing/planted_{n}.py", "import subprocess"),

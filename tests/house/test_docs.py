@@ -19,7 +19,7 @@ import bench
 import tools
 from custody.core.errors import InputError, Outcome, WorldError
 from custody.store import sqlite
-from custody.store.migrate import migrations
+from custody.store.db import migrations
 from tests.house.planting import CONTRACTS
 from tools import docs, links, markdown, package_tree
 from tools.conformance import DOCUMENTS, FOLDER

@@ -45,7 +45,7 @@ def test_sql_outside_of_queries_is_named(tmp_path: Path, kind: str, place: str) 
 
 @pytest.mark.parametrize("kind", PLANTED)
 @pytest.mark.parametrize(
-    "place", ["store/planted.py", "why/queries.py", "trust/queries/planted.py", "server/control/planted.py"]
+    "place", ["store/planted.py", "ledger/queries.py", "trust/queries/planted.py", "server/control/planted.py"]
 )
 def test_sql_in_the_store_and_in_queries_is_allowed(tmp_path: Path, kind: str, place: str) -> None:
     assert planted(tmp_path, place, PLANTED[kind]) == []

@@ -18,9 +18,8 @@ from custody import otel
 from custody.core.errors import InputError, SpoolError
 from custody.core.views import ObservedSpan, SpanKind, SpanStatus
 from custody.core.wire.canonical import parse
-from custody.graph.otlp.span_intake import SpanSpool
-from custody.graph.queries.span_views import spans_of_execution
-from custody.graph.queries.spans import SpanTables
+from custody.graph.otlp.import_ import SpanSpool
+from custody.graph.queries import SpanTables, spans_of_execution
 from custody.graph.wire.otlp_span import OtlpSpan
 from custody.otel import CustodySpanProcessor
 from custody.workspace.workspace import Workspace

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.trust.app.folder import folder_workspace
+from custody.trust.app.decisions import folder_workspace
 from custody.trust.app.verify import trust_verify
 from custody.trust_lineage import ChangeComplexity, DecisionType, TrustLineageManager, TrustTier, UnknownAgent
 

@@ -1,6 +1,6 @@
 """The page of what ``custody verify`` can find."""
 
-from custody.core.chain_check import DamageCode
+from custody.core.record import DamageCode
 from tools import markdown
 
 

@@ -1,6 +1,6 @@
 """The page of the gate's reasons."""
 
-from custody.gate.codes import CODES, ReasonCode, ReasonInfo
+from custody.gate.model import CODES, ReasonCode, ReasonInfo
 from custody.gate.rules import GateRules
 from tools import markdown
 

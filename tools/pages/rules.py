@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 
 from custody.config import VARIABLES, Rule, documents
-from custody.core.wire.rules_digest import Rules
+from custody.core.wire.canonical import Rules
 from custody.trust.rules import TIERS
 from custody.workspace.wiring import rule_tables
 from tools import markdown

@@ -5,8 +5,7 @@ from enum import Enum
 
 from custody.core.evidence import Evidence
 from custody.core.ids import AgentName, CommitSha, ContentHash, RecordRef, SessionId
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 
 TIERS = ("1", "2", "3", "4", "5", "6")
 """How sure an answer is, the surest first."""

@@ -8,10 +8,9 @@ from types import MappingProxyType
 
 from custody.attribution.model import Segment, TraceCandidate, TraceEntry
 from custody.attribution.rules import AttributeRules
-from custody.core.digest import content_hashes_match
 from custody.core.evidence import Evidence, Signal
-from custody.core.ids import Digest, RecordRef
-from custody.core.lines import Lines
+from custody.core.ids import Digest, RecordRef, content_hashes_match
+from custody.core.paths import Lines
 
 LEVELS = ("conversation", "change", "file")
 """Where a trace may say something of a stretch, in the order in which it is asked."""

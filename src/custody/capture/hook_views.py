@@ -1,9 +1,9 @@
 """From a captured hook event to views: the agent's reader where there is one, and always that it was observed."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from types import MappingProxyType
 
-from custody.capture import git_hook_views as githooks
 from custody.capture.agents.claude import hook_events as claude
 from custody.capture.agents.codex import hook_events as codex
 from custody.capture.agents.copilot import hook_events as copilot
@@ -13,11 +13,39 @@ from custody.capture.agents.opencode import hook_events as opencode
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId
 from custody.core.paths import RepoPath
-from custody.core.views import FileState, View
+from custody.core.views import FileState, ObservedCommit, View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import HookEvent, SnapshotEvent, event_from
 from custody.core.wire.event_views import observation_of, text_view
 from custody.core.wire.time import ns_from
+
+# What git's own hooks saw: commits that were made, and those that were rewritten into others.
+
+
+MADE = frozenset(("post-commit", "post-merge"))
+REWRITTEN = "post-rewrite"
+
+_REWRITE = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64})(?: .*)?", re.ASCII)
+
+
+def views_of(event: HookEvent) -> tuple[View, ...]:
+    """The commits that one of git's hooks saw."""
+    if event.event == REWRITTEN:
+        return tuple(_rewritten(event))
+    if event.event in MADE and event.head is not None:
+        return (ObservedCommit(CommitSha(event.head), ns_from(event.at), event.worktree),)
+    return ()
+
+
+def _rewritten(event: HookEvent) -> Iterator[View]:
+    """One view per new commit: git says a line with the old and the new id for each old one."""
+    replaced: dict[str, list[CommitSha]] = {}
+    for line in (event.unparsed if isinstance(event.unparsed, str) else "").splitlines():
+        if pair := _REWRITE.fullmatch(line):
+            replaced.setdefault(pair[2], []).append(CommitSha(pair[1]))
+    for new, old in replaced.items():
+        yield ObservedCommit(CommitSha(new), ns_from(event.at), event.worktree, tuple(dict.fromkeys(old)))
+
 
 READERS: MappingProxyType[str, Callable[[HookEvent], tuple[View, ...]]] = MappingProxyType(
     {
@@ -26,7 +54,7 @@ READERS: MappingProxyType[str, Callable[[HookEvent], tuple[View, ...]]] = Mappin
         "copilot": copilot.views_of,
         "cursor": cursor.views_of,
         "gemini": gemini.views_of,
-        "git": githooks.views_of,
+        "git": views_of,
         "opencode": opencode.views_of,
     }
 )

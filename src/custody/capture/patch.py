@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from custody.capture.tool_use import FileEffect
 from custody.capture.typed_field import Fields, fields, get_string, text
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.core.views import Text
 from custody.core.wire.event_views import text_view
 

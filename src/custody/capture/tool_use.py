@@ -12,10 +12,8 @@ from msgspec import Struct
 
 from custody.capture.shell import Write
 from custody.capture.typed_field import Fields, clean, full_sha
-from custody.core.digest import whole_hash
-from custody.core.ids import AgentName, CallId, CommitSha, SessionId
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.ids import AgentName, CallId, CommitSha, SessionId, whole_hash
+from custody.core.paths import Lines, RepoPath
 from custody.core.views import CommitLink, FileEdit, LinkOrigin, PullRequestFact, Reading, SourceAccess, Text, View
 from custody.core.wire.canonical import text_bytes
 from custody.core.wire.event_views import text_view

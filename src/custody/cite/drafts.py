@@ -7,25 +7,25 @@ id alone, so that no title can be read as something else; its footnote is writte
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from custody.cite.audit import Audit, audit_of
 from custody.cite.codes import CitationCode
-from custody.cite.convert import convert
+from custody.cite.contract import citation_contract, findings_context, index_by_number, missing_citations_reminder
+from custody.cite.convert import ConversionTarget, convert, gap_after, line_end_of
 from custody.cite.document import Label, LabelKind, ListEntry, MarkerForm, SourceListing
 from custody.cite.footnotes import FootnoteFormatter
-from custody.cite.list_rewrite import gap_after, line_end_of
-from custody.cite.markdown_ranges import Layout, lay_out
-from custody.cite.markdown_text import plain
+from custody.cite.keys import clean_source
+from custody.cite.markdown import Layout, lay_out, plain
 from custody.cite.model import ResearchSource, SourceID, number_of
-from custody.cite.plan import ConversionTarget
 from custody.cite.registry import ARTIFACT_CHARS_MAX
+from custody.cite.results import ResearchResults, SynthesisMetadata, quality_metrics
 from custody.cite.rules import CiteRules
 from custody.cite.source_list import find_listing
-from custody.cite.source_merge import clean_source
 from custody.cite.subject import AuditSubject, CheckFinding, brief, name_entry
 from custody.cite.urls import url_key
 from custody.cite.walk import HEADING
+from custody.core.errors import WorldError
 
 UNNAMED = "report"
 OWN_LISTS_MAX = 4
@@ -249,3 +249,189 @@ def _at_home(made: Audit, length: int, subject: AuditSubject) -> Audit:
     ]
     findings.sort(key=lambda finding: (finding.line, finding.column))
     return replace(made, findings=tuple(findings))
+
+
+# From the contract to a text that keeps it: what a writer is asked, what it answered, and whether to ask again.
+# Nothing here asks anybody: whoever has a writer takes the ``prompt``, and hands over what came back.
+
+
+ECHO_CHARACTERS_MAX = 100_000
+"""A longer answer is not shown to its writer again."""
+
+ANSWER_BYTES_MAX = 2 * 1024 * 1024
+"""A longer answer is not audited: people do not read reports of this size."""
+
+
+class NoReport(WorldError):
+    """A writer gave nothing that could be looked at; ``attempts`` are what became of each answer."""
+
+    def __init__(self, attempts: "tuple[Attempt, ...]") -> None:
+        told = "; ".join(dict.fromkeys(attempt.words for attempt in attempts))
+        super().__init__(f"the writer gave no text in {len(attempts)} answer(s): {told}", hint="ask another writer")
+        self.attempts = attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One answer of a writer: its text and what is wrong with it, or why it is no text to look at."""
+
+    text: str = ""
+    audit: Audit | None = None
+    problem: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong with it."""
+        return self.audit is not None and self.audit.passed
+
+    @property
+    def words(self) -> str:
+        """What became of it, in a few words."""
+        if self.audit is None:
+            return self.problem
+        return "passed" if self.passed else f"{len(self.audit.findings)} finding(s)"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftLoop:
+    """A report that is being written: what was asked first, and every answer so far."""
+
+    task: str
+    sources: tuple[ResearchSource, ...]
+    rules: CiteRules
+    attempts: tuple[Attempt, ...] = ()
+
+    @classmethod
+    def of(cls, results: ResearchResults, task: str, rules: CiteRules) -> "DraftLoop":
+        """Begin: what is to be written, what was found, the contract."""
+        sources = index_by_number(results.sources)
+        parts = (task.strip(), findings_context(results.findings).strip(), citation_contract(sources, rules))
+        return cls("\n\n".join(part for part in parts if part), sources, rules)
+
+    @property
+    def prompt(self) -> str:
+        """What to ask the writer now: all of it each time, for one that remembers nothing."""
+        if not self.attempts:
+            return self.task
+        last = self.attempts[-1]
+        if last.audit is None:
+            return f"{self.task}\nYour last answer was no report: {last.problem}. Answer with the report itself.\n"
+        echo = len(last.text) <= ECHO_CHARACTERS_MAX
+        said = f"YOUR LAST ANSWER\n\n<draft>\n{last.text}\n</draft>\n\n" if echo else ""
+        return f"{self.task}\n{said}{missing_citations_reminder(last.audit, last.text)}"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether an answer passed, or enough were given; without sources, no second answer could do better."""
+        if not self.attempts:
+            return False
+        asked = 1 + (self.rules.retries_max if self.sources else 0)
+        return self.attempts[-1].passed or len(self.attempts) >= asked
+
+    def answered(self, answer: object) -> "DraftLoop":
+        """The same with one answer more, looked at."""
+        return replace(self, attempts=(*self.attempts, _audit_answer(answer, self.sources, self.rules)))
+
+
+def best_of(attempts: Sequence[Attempt]) -> Attempt:
+    """The answer with the fewest findings, of equals the last; ``NoReport`` if none was a text."""
+    usable = [(len(attempt.audit.findings), -at) for at, attempt in enumerate(attempts) if attempt.audit is not None]
+    if not usable:
+        raise NoReport(tuple(attempts))
+    return attempts[-min(usable)[1]]
+
+
+def _audit_answer(answer: object, sources: Sequence[ResearchSource], rules: CiteRules) -> Attempt:
+    if not isinstance(answer, str):
+        return Attempt(problem=f"the answer is {type(answer).__name__}, not a text")
+    if not answer.strip():
+        return Attempt(problem="the answer is empty")
+    data = answer.encode("utf-8", "surrogatepass")
+    if len(data) > ANSWER_BYTES_MAX:
+        return Attempt(problem=f"the answer has {len(data):,} bytes, more than {ANSWER_BYTES_MAX:,}")
+    return Attempt(text=answer, audit=audit_draft(ReportDraft.of(data, sources), rules))
+
+
+# A report with its citations: the text as it is saved, its sources, its audit, and how good it is in numbers.
+
+
+class CitationWarning(UserWarning):
+    """A report did not pass its audit and is there all the same; ``report`` says what is wrong with it."""
+
+    def __init__(self, report: "CitedReport") -> None:
+        codes = ", ".join(dict.fromkeys(finding.code.value for finding in report.audit.findings))
+        super().__init__(
+            f"'{report.name}' does not keep the citation contract after {report.audit_failures} answer(s): {codes}"
+        )
+        self.report = report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitedReport:
+    """A report; ``text`` is what is saved, ``draft`` what its writer gave, ``sources`` are in the order of its list.
+
+    ``markers`` are what stands for each source in the text, empty where the text has none.
+
+    It may have failed its audit: ``passed`` says so, and ``warning`` is there exactly then.
+    """
+
+    name: str
+    text: str
+    draft: str
+    sources: tuple[ResearchSource, ...]
+    markers: tuple[str, ...]
+    audit: Audit
+    attempts: tuple[Attempt, ...] = ()
+    sections: Mapping[SourceID, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    synthesis_metadata: SynthesisMetadata = field(default_factory=SynthesisMetadata)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the audit found nothing."""
+        return self.audit.passed
+
+    @property
+    def quality_metrics(self) -> Mapping[str, float]:
+        """``citation_coverage``, ``orphaned_sources`` and ``audit_failures``."""
+        return self.synthesis_metadata.quality_metrics
+
+    @property
+    def audit_failures(self) -> int:
+        """How many answers failed, this one among them if it did."""
+        return int(self.quality_metrics["audit_failures"])
+
+    @property
+    def warning(self) -> CitationWarning | None:
+        """What to tell the reader of a report that did not pass."""
+        return None if self.passed else CitationWarning(self)
+
+
+def cited_report(
+    text: str,
+    sources: Sequence[ResearchSource],
+    rules: CiteRules | None = None,
+    *,
+    name: str = "report",
+    attempts: Sequence[Attempt] = (),
+) -> CitedReport:
+    """The report that a text with ``[Sx]`` markers makes; without ``attempts``, the text is the only one."""
+    draft = ReportDraft.of(text.encode("utf-8", "surrogatepass"), index_by_number(sources))
+    audit = audit_draft(draft, rules or CiteRules())
+    made = footnoted(draft)
+    failures = sum(not attempt.passed for attempt in attempts) if attempts else int(not audit.passed)
+    metrics = quality_metrics(
+        citation_coverage=audit.coverage.ratio,
+        orphaned_sources=sum(finding.code is CitationCode.UNUSED for finding in audit.findings),
+        audit_failures=failures,
+    )
+    return CitedReport(
+        name=name,
+        text=made.text.decode("utf-8", "surrogatepass"),
+        draft=text,
+        sources=made.sources,
+        markers=made.markers,
+        audit=audit,
+        attempts=tuple(attempts),
+        sections=cited_sections(draft, name),
+        synthesis_metadata=SynthesisMetadata(quality_metrics=metrics),
+    )

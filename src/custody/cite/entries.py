@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from custody.cite.document import Label, LabelKind, ListEntry
-from custody.cite.labels import NUMBER, compile_byte_pattern, number_text
-from custody.cite.markdown_ranges import Layout
+from custody.cite.document import NUMBER, Label, LabelKind, ListEntry, compile_byte_pattern, number_text
+from custody.cite.markdown import Layout
 from custody.cite.walk import MarkdownLink
 
 _NUMBER_IN_BRACKETS = rf"(?:\[|［|【)[ \t]?(?P<s1>[Ss]?)(?P<n1>{NUMBER})[ \t]?(?:\](?!\()|］|】)"

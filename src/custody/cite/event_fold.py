@@ -5,24 +5,26 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from custody.cite.events import (
+from custody.cite.keys import SourceKeys, content_key, normalize_text, richer, shown_alike, together
+from custody.cite.links import update_link_memory
+from custody.cite.model import ResearchSource, id_of
+from custody.cite.shelf import (
     AddressSplit,
     ExcerptEvent,
     LinkCheckEvent,
+    Merge,
     MergeReversal,
     RegistrationReason,
     RegistryChange,
+    Shelf,
+    ShelfEntry,
+    ShelfMember,
     SourceLost,
     SourceMergeEvent,
     SourceReading,
     SourceRegistration,
     SourceUseEvent,
 )
-from custody.cite.keys import SourceKeys, content_key, normalize_text
-from custody.cite.links import update_link_memory
-from custody.cite.model import ResearchSource, id_of
-from custody.cite.shelf import Merge, Shelf, ShelfEntry, ShelfMember
-from custody.cite.source_merge import richer, shown_alike, together
 from custody.cite.urls import loose_key
 
 MEMBERS_MAX = 32

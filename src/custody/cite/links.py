@@ -4,12 +4,17 @@ This file is the only one that decides verdicts. One failure says little: a serv
 and comes back. So an address is gone only after several failures with time between them and no answer in between.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 from custody.cite.rules import CiteRules
 from custody.cite.urls import parts_of, url_key
+from custody.core.rules import check_range
 
 SECOND_NS = 1_000_000_000
 HOUR_NS = 3600 * SECOND_NS
@@ -228,3 +233,158 @@ def _thinned(moments: tuple[int, ...]) -> tuple[int, ...]:
         return moments
     closest = min(range(1, len(moments) - 1), key=lambda n: moments[n] - moments[n - 1])
     return moments[:closest] + moments[closest + 1 :]
+
+
+# A circuit breaker: what fails again and again is left alone for a while, then tried exactly once.
+# Moments are given in, as seconds of any clock that never goes back.
+
+
+FAILURES_MAX = 3
+"""After so many failures in a row a host is not asked: one may be chance, three hardly are."""
+COOL_DOWN_SECONDS = 60.0
+"""After this time such a host is tried once more: long enough to restart a server, short enough for one run."""
+
+
+class BreakerState(Enum):
+    """Closed lets everything through, open nothing, half-open has one probe under way."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half-open"
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """The leave to try once; how it went is told with it. ``era`` is what the breaker was in when it was given."""
+
+    era: int
+
+
+@dataclass(slots=True, kw_only=True)
+class CircuitBreaker:
+    """Counts failures one after the other; opens at ``failures_max`` and stays so for ``cool_down_seconds``.
+
+    Whoever asks ``enter`` and gets a ticket tries, and then says ``succeeded``, ``failed`` or ``gave_up``. What is told
+    with a ticket from before the last change of state is old news and changes nothing.
+
+    >>> breaker = CircuitBreaker(failures_max=1, cool_down_seconds=60)
+    >>> ticket = breaker.enter(0.0)
+    >>> breaker.failed(ticket, 1.0)
+    >>> breaker.is_closed, breaker.enter(60.0), breaker.enter(61.0) is None, breaker.enter(61.0)
+    (False, None, False, None)
+    """
+
+    failures_max: int = FAILURES_MAX
+    cool_down_seconds: float = COOL_DOWN_SECONDS
+    _state: BreakerState = field(default=BreakerState.CLOSED, init=False)
+    _failures: int = field(default=0, init=False)
+    _opened_at: float = field(default=0.0, init=False)
+    _era: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        check_range("failures_max", self.failures_max, least=1)
+        check_range("cool_down_seconds", self.cool_down_seconds, least=0)
+
+    @property
+    def state(self) -> BreakerState:
+        """Where it is now."""
+        return self._state
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it lets everything through."""
+        return self._state is BreakerState.CLOSED
+
+    def enter(self, now: float) -> Ticket | None:
+        """Leave to try, or None. When the time of an open breaker is over, the first who asks has the one probe."""
+        if self._state is BreakerState.OPEN and now - self._opened_at >= self.cool_down_seconds:
+            self._change(BreakerState.HALF_OPEN)
+            return Ticket(self._era)
+        return Ticket(self._era) if self.is_closed else None
+
+    def succeeded(self, ticket: Ticket) -> None:
+        """The try went well: a probe closes the breaker."""
+        if ticket.era != self._era:
+            return
+        self._failures = 0
+        if self._state is BreakerState.HALF_OPEN:
+            self._change(BreakerState.CLOSED)
+
+    def failed(self, ticket: Ticket, now: float) -> None:
+        """The try failed: a probe opens the breaker again, one failure too many opens it."""
+        if ticket.era != self._era:
+            return
+        self._failures += 1
+        if self._state is BreakerState.HALF_OPEN or self._failures >= self.failures_max:
+            self._opened_at = now
+            self._change(BreakerState.OPEN)
+
+    def gave_up(self, ticket: Ticket) -> None:
+        """The try was broken off and says nothing: a probe is free for the next who asks."""
+        if ticket.era == self._era and self._state is BreakerState.HALF_OPEN:
+            self._change(BreakerState.OPEN)
+
+    def _change(self, state: BreakerState) -> None:
+        self._state = state
+        self._era += 1
+
+
+BreakerOf = Callable[[str], CircuitBreaker]
+"""The breaker that guards a host."""
+
+
+def breaker_per_host() -> BreakerOf:
+    """One breaker for each host, made when it is first asked for."""
+    breakers: defaultdict[str, CircuitBreaker] = defaultdict(CircuitBreaker)
+    return breakers.__getitem__
+
+
+# What a ``Retry-After`` asks for: seconds, or a date in one of the three forms that HTTP knows.
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = "|".join(_MONTHS)
+_TIME = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})"
+_FORMS = (
+    re.compile(rf"[a-z]{{3}}, (?P<day>[0-9]{{2}}) (?P<month>{_MONTH}) (?P<year>[0-9]{{4}}) {_TIME} GMT", re.IGNORECASE),
+    re.compile(
+        rf"[a-z]{{6,9}}, (?P<day>[0-9]{{2}})-(?P<month>{_MONTH})-(?P<year>[0-9]{{2}}) {_TIME} GMT", re.IGNORECASE
+    ),
+    re.compile(rf"[a-z]{{3}} (?P<month>{_MONTH}) (?P<day>[ 0-9][0-9]) {_TIME} (?P<year>[0-9]{{4}})", re.IGNORECASE),
+)
+_SECONDS = re.compile("[0-9]{1,10}", re.ASCII)
+_CHARS_MAX = 64
+_CENTURY = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def retry_after_seconds(value: str, now_ns: int) -> int | None:
+    """How many whole seconds to wait; 0 for a date that has passed, None for what is neither seconds nor a date.
+
+    >>> retry_after_seconds("120", 0), retry_after_seconds("soon", 0)
+    (120, None)
+    >>> retry_after_seconds("Thu, 01 Jan 1970 00:01:00 GMT", 0)
+    60
+    """
+    said = value.strip()
+    if len(said) > _CHARS_MAX:
+        return None
+    if _SECONDS.fullmatch(said):
+        return int(said)
+    now = _EPOCH + timedelta(microseconds=now_ns // 1000)
+    moment = next((_moment(found, now) for form in _FORMS if (found := form.fullmatch(said))), None)
+    return None if moment is None else max(0, math.ceil((moment - now).total_seconds()))
+
+
+def _moment(found: re.Match[str], now: datetime) -> datetime | None:
+    year = int(found["year"])
+    if len(found["year"]) == 2:
+        # As the standard says: a year that seems more than 50 years ahead is of the century before.
+        year += now.year - now.year % _CENTURY
+        year -= _CENTURY if year > now.year + _CENTURY // 2 else 0
+    month = _MONTHS.index(found["month"].lower()) + 1
+    try:
+        hour, minute, second = (int(found[name]) for name in ("hour", "minute", "second"))
+        return datetime(year, month, int(found["day"]), hour, minute, min(second, 59), tzinfo=UTC)
+    except ValueError:
+        return None  # the thirtieth of February: no date, so nothing was asked for

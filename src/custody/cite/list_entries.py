@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from custody.cite.document import Label, LabelKind, ListEntry, ListTrouble
 from custody.cite.entries import YEARS, EntrySpan, LabelSpan, glued_labels, has_address, label_at, read_entry
-from custody.cite.markdown_ranges import Layout
+from custody.cite.markdown import Layout
 from custody.cite.walk import CODE, ITEM, PARAGRAPH, ROW, RULE, TABLE, MarkdownBlock
 
 GLUED = "entries run together in one paragraph when rendered"

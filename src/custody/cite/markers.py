@@ -19,11 +19,21 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from custody.cite.document import Label, LabelKind, Marker, MarkerForm, SourceListing
+from custody.cite.document import (
+    GROUP,
+    NUMBER,
+    Label,
+    LabelIndex,
+    LabelKind,
+    Marker,
+    MarkerForm,
+    SourceListing,
+    compile_byte_pattern,
+    note_label,
+    read_group,
+)
 from custody.cite.entries import YEARS, shown_number
-from custody.cite.labels import GROUP, NUMBER, compile_byte_pattern, note_label, read_group
-from custody.cite.markdown_ranges import Layout
-from custody.cite.names import LabelIndex
+from custody.cite.markdown import Layout
 
 UNLISTED_MAX = 9_999
 

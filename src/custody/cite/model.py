@@ -5,10 +5,10 @@ All of them are frozen. A value that cannot be is refused with a ``SourceError``
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Any, Literal, NewType, TypeAlias, TypeGuard
+from typing import Any, Literal, NewType, Protocol, TypeAlias, TypeGuard
 
 from custody.core.errors import InputError
 
@@ -221,3 +221,22 @@ def _plain(value: object, depth: int) -> Any:
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise SourceError("metadata", f"holds {value!r:.80}, which JSON cannot say")
+
+
+# The document's interface of a store of sources. It is only a protocol: its implementations are in ``cite.app``.
+
+
+class AbstractSourceRepository(Protocol):
+    """What any store of sources offers a program that runs an event loop."""
+
+    async def register(self, source: ResearchSource) -> SourceIdentity:
+        """Give a source its id, or the one that it has."""
+
+    async def get(self, source_id: SourceID) -> ResearchSource | None:
+        """What is known of a source; None when nobody registered it."""
+
+    async def find_by_key(self, canonical_key: str) -> SourceIdentity | None:
+        """Who is registered under a key."""
+
+    def iter_all(self) -> AsyncIterator[tuple[SourceIdentity, ResearchSource]]:
+        """Every source once, by number."""

@@ -20,10 +20,9 @@ from typing import ClassVar, Literal, Protocol
 from custody.cite.keys import RUN_WORDS, WINDOW_RUNS, split_compared_words
 from custody.cite.model import SourceID
 from custody.cite.support import terms_of
-from custody.sketch.forest import Forest
+from custody.sketch.hashing import BITS, Forest, distance, simhash_of
 from custody.sketch.minhash import minhash_of, minhash_similarity
-from custody.sketch.shingles import shingles_of
-from custody.sketch.simhash import BITS, distance, simhash_of
+from custody.sketch.tokens import shingles_of
 from custody.sketch.winnow import fingerprints_of
 
 Way = Literal["winnowing", "simhash", "forest"]

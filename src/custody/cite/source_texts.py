@@ -7,11 +7,9 @@ passage that comes later only adds to the end, and the text of before stays the 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from custody.cite.events import ExcerptEvent, SourceReading
 from custody.cite.model import ResearchSource, SourceID
-from custody.cite.registry import group
-from custody.cite.registry_view import source_of
-from custody.cite.shelf import Shelf, ShelfEntry
+from custody.cite.registry import group, source_of
+from custody.cite.shelf import ExcerptEvent, Shelf, ShelfEntry, SourceReading
 from custody.core.views import OPENED
 
 APART = "\n\n[…]\n\n"

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from custody.cite.codes import CitationCode, Finding
-from custody.cite.document import Label, ListEntry, Marker, SourceListing
+from custody.cite.document import Label, LabelIndex, ListEntry, Marker, SourceListing
 from custody.cite.entries import is_web
-from custody.cite.markdown_ranges import Layout, lay_out
-from custody.cite.markdown_text import whole_characters
+from custody.cite.markdown import Layout, lay_out, whole_characters
 from custody.cite.markers import scan
-from custody.cite.names import LabelIndex
 from custody.cite.source_list import find_listing
 from custody.cite.urls import UrlParts, parts_of
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from custody.cite.model import SourceID
 from custody.cite.support import terms_of
 from custody.core.errors import InputError, MissingExtra
-from custody.sketch.hash import hash64
+from custody.sketch.hashing import hash64
 
 if TYPE_CHECKING:
     import numpy as np

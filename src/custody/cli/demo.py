@@ -9,11 +9,8 @@ from typing import Any
 import click
 
 from custody.cli.main import main
-from custody.demo.narrator import OutputKind, Show, tell
-from custody.demo.report import DemoReport
-from custody.demo.sandbox import forget
-from custody.demo.story import STORY
-from custody.demo.verbs import InProcessCommand
+from custody.demo.narrator import STORY, DemoReport, OutputKind, Show, tell
+from custody.demo.sandbox import InProcessCommand, forget
 from custody.terminal.frame import answer, json_option, say
 
 _LOOKS: MappingProxyType[OutputKind, dict[str, Any]] = MappingProxyType(

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from custody.attribution.app.export_agent_trace import export_agent_trace
+from custody.attribution.app.export import export_agent_trace
 from custody.core.errors import InputError
 from custody.core.wire.report import ExportReport
 from custody.graph.otlp.export import SpanExportRequest, export_otlp, export_otlp_to
-from custody.intake.wire.claims import ExportGitAiReport
+from custody.intake.wire import ExportGitAiReport
 from custody.share.export import export, export_to
 from custody.terminal.frame import answer, json_option, open_workspace
 from custody.workspace.workspace import Workspace
@@ -109,7 +109,7 @@ def _git_ai(
         raise InputError("git-ai takes --output or --notes, nothing else", hint="custody export git-ai -o FOLDER")
     if (folder is None) == (ref is None) or folder == "-":
         raise InputError("notes need a place", hint="custody export git-ai -o FOLDER, or --notes REF")
-    from custody.attribution.app.export_git_ai import export_gitai, export_gitai_notes
+    from custody.attribution.app.export import export_gitai, export_gitai_notes
 
     report = export_gitai_notes(workspace, ref) if ref is not None else export_gitai(workspace, Path(str(folder)))
     return answer(report, _render_note_export(report), as_json=as_json)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from custody.core.wire.canonical import dump
-from custody.sdk.run_report import GraphCall, GraphRunReport
+from custody.sdk.script_run import GraphCall, GraphRunReport
 from custody.terminal.frame import answer, json_option, open_workspace, say
 
 MEGABYTE = 1024 * 1024

@@ -4,13 +4,23 @@ from typing import Any
 
 import msgspec
 
-from custody.attribution.wire.blame import BlameReport
-from custody.attribution.wire.stats import StatsReport
-from custody.cite.wire.audit import CiteAuditReport, CiteConvertReport
-from custody.cite.wire.context import CiteContextReport, CiteNearReport, CiteSearchReport, CiteTextReport
-from custody.cite.wire.links import CiteLinksReport
-from custody.cite.wire.registry import CiteAddReport, CiteListReport, CiteMergeReport, CiteShowReport
-from custody.cite.wire.writing import CiteContractReport, CiteReportReport, SavedReportInfo
+from custody.attribution.wire import BlameReport, StatsReport
+from custody.cite.wire import (
+    CiteAddReport,
+    CiteAuditReport,
+    CiteContextReport,
+    CiteContractReport,
+    CiteConvertReport,
+    CiteLinksReport,
+    CiteListReport,
+    CiteMergeReport,
+    CiteNearReport,
+    CiteReportReport,
+    CiteSearchReport,
+    CiteShowReport,
+    CiteTextReport,
+    SavedReportInfo,
+)
 from custody.core.wire.event import AnyEvent
 from custody.core.wire.report import (
     DoctorReport,
@@ -32,35 +42,29 @@ from custody.core.wire.report import (
     UninstallReport,
     VerifyReport,
 )
-from custody.demo.report import DemoReport
-from custody.dupes.wire.report import (
-    DupesCheckReport,
-    DupesClusterReport,
-    DupesIndexReport,
-    DupesLabelReport,
-    DupesShowReport,
-)
-from custody.gate.wire.report import GateReport
-from custody.gate.wire.verdict import VerdictReport
-from custody.graph.otlp.report import ExportOtlpReport, ImportOtlpReport
+from custody.demo.narrator import DemoReport
+from custody.dupes.wire import DupesCheckReport, DupesClusterReport, DupesIndexReport, DupesLabelReport, DupesShowReport
+from custody.gate.wire.report import GateReport, VerdictReport
 from custody.graph.wire.report import (
+    ExportOtlpReport,
     GraphDagReport,
     GraphDiffReport,
     GraphNextReport,
     GraphPathReport,
     GraphRelatedReport,
     GraphShowReport,
+    ImportOtlpReport,
 )
-from custody.intake.wire.claims import ExportGitAiReport, ImportEntireReport, ImportGitAiReport
-from custody.sdk.run_report import GraphRunReport
-from custody.server.github.report import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
-from custody.server.wire.pages import PagesReport
-from custody.server.wire.serve import ServeReport
+from custody.intake.wire import ExportGitAiReport, ImportEntireReport, ImportGitAiReport
+from custody.sdk.script_run import GraphRunReport
+from custody.server.github.shapes import GitHubBackfillReport, GitHubConnectReport, GitHubListReport
 from custody.server.wire.tenancy import (
+    PagesReport,
     ProjectInitReport,
     ProjectListReport,
     ProjectReadsReport,
     ProjectReport,
+    ServeReport,
     TokenCreateReport,
     TokenListReport,
     TokenRevokeReport,
@@ -68,16 +72,15 @@ from custody.server.wire.tenancy import (
     WorkerReport,
     WorkerRetryReport,
 )
-from custody.share.wire.export import ExportLine
-from custody.share.wire.sharing import PullReport, PushReport, RemoteReport
-from custody.trust.wire.chance import TrustSimulateReport
-from custody.trust.wire.report import (
+from custody.share.wire import ExportLine, PullReport, PushReport, RemoteReport
+from custody.trust.wire import (
     TrustApproveReport,
     TrustListReport,
     TrustOutcomeReport,
     TrustRecordReport,
     TrustRevertsReport,
     TrustShowReport,
+    TrustSimulateReport,
     TrustVerifyReport,
     TrustWhyReport,
 )

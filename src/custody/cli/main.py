@@ -70,37 +70,37 @@ SECTIONS: MappingProxyType[str, MappingProxyType[str, str]] = MappingProxyType(
 
 MODULES: MappingProxyType[str, str] = MappingProxyType(
     {
-        "blame": "custody.attribution.cli.blame",
+        "blame": "custody.attribution.cli",
         "cite": "custody.cite.cli.cite",
-        "completion": "custody.cli.completion",
+        "completion": "custody.cli.rules",
         "demo": "custody.cli.demo",
-        "doctor": "custody.intake.cli.doctor",
-        "dupes": "custody.dupes.cli.dupes",
-        "erase": "custody.ledger.cli.erase",
+        "doctor": "custody.intake.cli.setup",
+        "dupes": "custody.dupes.cli",
+        "erase": "custody.ledger.cli",
         "export": "custody.cli.export",
-        "gate": "custody.gate.cli.gate",
-        "github": "custody.server.cli.github",
-        "graph": "custody.graph.cli.graph",
+        "gate": "custody.gate.cli",
+        "github": "custody.server.cli.groups",
+        "graph": "custody.graph.cli",
         "import": "custody.cli.import_",
-        "init": "custody.intake.cli.init",
-        "log": "custody.ledger.cli.log",
-        "project": "custody.server.cli.project",
-        "pull": "custody.share.cli.pull",
-        "push": "custody.share.cli.push",
+        "init": "custody.intake.cli.setup",
+        "log": "custody.ledger.cli",
+        "project": "custody.server.cli.groups",
+        "pull": "custody.share.cli",
+        "push": "custody.share.cli",
         "record": "custody.intake.cli.record",
-        "records": "custody.ledger.cli.records",
-        "remote": "custody.share.cli.remote",
-        "report": "custody.server.cli.report",
+        "records": "custody.ledger.cli",
+        "remote": "custody.share.cli",
+        "report": "custody.server.cli.serve",
         "rules": "custody.cli.rules",
         "serve": "custody.server.cli.serve",
-        "show": "custody.ledger.cli.show",
-        "stats": "custody.attribution.cli.stats",
-        "token": "custody.server.cli.token",
+        "show": "custody.ledger.cli",
+        "stats": "custody.attribution.cli",
+        "token": "custody.server.cli.groups",
         "trust": "custody.trust.cli.trust",
-        "uninstall": "custody.intake.cli.uninstall",
+        "uninstall": "custody.intake.cli.setup",
         "verify": "custody.cli.verify",
-        "why": "custody.why.cli.why",
-        "worker": "custody.server.cli.worker",
+        "why": "custody.why.cli",
+        "worker": "custody.server.cli.groups",
     }
 )
 """The module that defines ``<verb>_command``: in the package of its question, or here where a verb asks several."""
@@ -177,7 +177,7 @@ def cli(ctx: click.Context, folder: str, database: str | None, project: str | No
 
 
 def _open_remote(workspace: "Workspace", name: str | None) -> "Workspace":
-    from custody.share.remote_cache import cached
+    from custody.share.service_transport import cached
     from custody.share.sync import the_service
 
     return cached(workspace, the_service(name))

@@ -12,7 +12,7 @@ from custody.terminal.frame import answer, json_option, open_workspace
 from custody.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from custody.gate.wire.verdict import VerdictReport
+    from custody.gate.wire.report import VerdictReport
 
 SHA_DIGITS = 12
 VERDICT_BYTES_MAX = 128 * 1024 * 1024

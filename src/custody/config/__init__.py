@@ -7,13 +7,10 @@ A file of a repository can set rules and nothing else: the fields of the Rules c
 the only keys.
 """
 
-from custody.config.document_files import VARIABLES, documents
+from custody.config.document_files import VARIABLES, documents, nearest
 from custody.config.file_text import FILE_BYTES_MAX
-from custody.config.overlay import EffectiveRules, Setting
-from custody.config.rule import IgnoredKey, Rule, RuleOrigin
+from custody.config.rule import EffectiveRules, IgnoredKey, Rule, RuleOrigin, RuleTables, Setting
 from custody.config.rule_files import RuleFileReader, load, rule_files
-from custody.config.rule_tables import RuleTables
-from custody.config.table_walk import nearest
 
 __all__ = [
     "FILE_BYTES_MAX",

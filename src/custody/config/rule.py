@@ -4,11 +4,16 @@ Nothing is converted on the way in but a whole number where any number may stand
 mistake in the file, and is said to be one.
 """
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import date, time
-from typing import Any, Literal, get_args, get_origin
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from custody.core.errors import InputError
+from custody.core.errors import InputError, RulesError
+from custody.core.wire.canonical import Rules
 
 Scalar = bool | int | float | str
 RuleValue = Scalar | tuple[Scalar, ...]
@@ -175,3 +180,134 @@ def _accept_value(kind: RuleKind, value: object) -> Scalar | None:
     if kind.of is int:
         return value if isinstance(value, int) else None
     return float(value)
+
+
+# The tables of rules: one class for each domain, handed in by whoever knows them.
+
+
+@dataclass(frozen=True)
+class RuleTables:
+    """The classes of rules by the name of their table, in the order in which they are shown."""
+
+    classes: Mapping[str, type[Rules]]
+    dropped: Mapping[str, str] = field(default_factory=dict)
+    """The constant behind each dotted name that is no longer settable; of a mapping, its own name may stand for all."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.classes)
+
+    def rules_of(self, table: str) -> Mapping[str, Rule]:
+        """Every rule of a table by its dotted name; of a mapping, every key is a rule."""
+        return self._by_table[table]
+
+    @cached_property
+    def rules(self) -> Mapping[str, Rule]:
+        """Every rule of all tables by its dotted name."""
+        return MappingProxyType({name: rule for rules in self._by_table.values() for name, rule in rules.items()})
+
+    @cached_property
+    def _by_table(self) -> dict[str, Mapping[str, Rule]]:
+        return {table: MappingProxyType(_rules(table, kind)) for table, kind in self.classes.items()}
+
+
+def _rules(table: str, kind: type[Rules]) -> dict[str, Rule]:
+    defaults = kind()
+    hints = get_type_hints(kind)
+    rules = [rule for each in fields(kind) for rule in _of(table, each.name, hints[each.name], defaults)]
+    return {rule.name: rule for rule in rules}
+
+
+def _of(table: str, field: str, hint: Any, defaults: object) -> list[Rule]:
+    default = getattr(defaults, field)
+    if get_origin(hint) is not Mapping:
+        return [Rule(table, field, None, kind_of(hint), default)]
+    kind = kind_of(get_args(hint)[1])
+    return [Rule(table, field, key, kind, value) for key, value in default.items()]
+
+
+# Weaker values under stronger ones, every one with where it was set.
+
+
+R = TypeVar("R", bound=Rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A rule with the value in force; more than one origin, the strongest first, if entries come from several."""
+
+    rule: Rule
+    value: RuleValue
+    origins: tuple[RuleOrigin, ...] = (DEFAULT,)
+
+    def under(self, stronger: Assignment) -> "Setting":
+        """This setting with a stronger one on top."""
+        if stronger.entry is None:
+            return Setting(self.rule, stronger.value, (stronger.origin,))
+        assert isinstance(self.value, tuple)
+        assert not isinstance(stronger.value, tuple)
+        entries = list(self.value)
+        if stronger.entry < len(entries):  # else the list is too short, and its rules will say so
+            entries[stronger.entry] = stronger.value
+        place = RuleOrigin(f"{stronger.origin} (entry {stronger.entry + 1})")
+        return Setting(self.rule, tuple(entries), (place, *self.origins))
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveRules:
+    """The rules in force, and where each was set."""
+
+    tables: Mapping[str, Rules]
+    settings: tuple[Setting, ...]
+    ignored: tuple[IgnoredKey, ...] = ()
+
+    def of(self, kind: type[R]) -> R:
+        """The rules of one domain, by their class."""
+        return next(rules for rules in self.tables.values() if isinstance(rules, kind))
+
+
+def overlay(tables: RuleTables, entries: Iterable[Assignment | IgnoredKey]) -> EffectiveRules:
+    """Put the assignments of ``entries``, weakest first, over the defaults.
+
+    Relations between rules are checked once all are in.
+    """
+    settings = {name: Setting(rule, rule.default) for name, rule in tables.rules.items()}
+    ignored: list[IgnoredKey] = []
+    for entry in entries:
+        if isinstance(entry, IgnoredKey):
+            ignored.append(entry)
+        else:
+            settings[entry.rule] = settings[entry.rule].under(entry)
+    made = {table: _made(tables, table, settings) for table in tables}
+    return EffectiveRules(MappingProxyType(made), tuple(settings.values()), tuple(ignored))
+
+
+def _made(tables: RuleTables, table: str, settings: Mapping[str, Setting]) -> Rules:
+    values: dict[str, object] = {}
+    for name in tables.rules_of(table):
+        rule, value = settings[name].rule, settings[name].value
+        if rule.key is None:
+            values[rule.field] = value
+        else:
+            mapping = values.setdefault(rule.field, {})
+            assert isinstance(mapping, dict)
+            mapping[rule.key] = value
+    try:
+        return tables.classes[table](**values)
+    except RulesError as error:
+        raise InputError(f"{error.message}; {_blame(error, settings)}", hint=_defaults(error, settings)) from error
+
+
+def _concerned(error: RulesError, settings: Mapping[str, Setting]) -> list[Setting]:
+    """The rules that an error names; of a mapping that is named as a whole, every key."""
+    named = re.findall(r"'([a-z_.]+)'", error.message)
+    return [s for name, s in settings.items() if any(name == n or name.startswith(f"{n}.") for n in named)]
+
+
+def _blame(error: RulesError, settings: Mapping[str, Setting]) -> str:
+    origins = (origin for setting in _concerned(error, settings) for origin in setting.origins)
+    return "set by " + ", ".join(dict.fromkeys(str(origin) for origin in origins if origin != DEFAULT))
+
+
+def _defaults(error: RulesError, settings: Mapping[str, Setting]) -> str:
+    concerned = _concerned(error, settings)[:2]
+    return "; ".join(f"the default of '{s.rule.name}' is {default_text(s.rule.default)}" for s in concerned)

@@ -4,17 +4,60 @@ defaults < the documents' files < [tool.custody] in pyproject.toml < custody.tom
 user's own file. docs/decisions/0010 says why. A policy that is only tried out stands above all of them.
 """
 
+import errno
+import os
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from custody.config.document_files import DOCUMENT_PATHS, documents, from_environment
-from custody.config.overlay import EffectiveRules, overlay
-from custody.config.rule import Assignment, IgnoredKey, RuleOrigin
-from custody.config.rule_tables import RuleTables
-from custody.config.table_walk import FileKeys, table_at
-from custody.config.user_file import read_user_file, shown_path, user_file
-from custody.core.errors import InputError
+from custody.config.document_files import DOCUMENT_PATHS, FileKeys, documents, from_environment, table_at
+from custody.config.file_text import FILE_BYTES_MAX
+from custody.config.rule import Assignment, EffectiveRules, IgnoredKey, RuleOrigin, RuleTables, overlay
+from custody.core.errors import InputError, WorldError
 from custody.core.paths import RepoPath
 from custody.core.wire.report import RulesSource
+
+# The user's own file: where it is, and its bytes.
+
+
+BELOW = "custody/config.toml"
+
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_ABSENT = (errno.ENOENT, errno.ENOTDIR)
+
+
+def user_file(environment: Mapping[str, str]) -> str | None:
+    """The path of the user's own file, whether it is there or not; None where there is no home."""
+    home = environment.get("HOME", "")
+    base = environment.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):  # the specification: a relative one is to be ignored
+        base = os.path.join(home, ".config")
+    return os.path.join(base, BELOW) if os.path.isabs(base) else None
+
+
+def shown_path(path: str, environment: Mapping[str, str]) -> str:
+    """``path`` as the user would write it."""
+    home = environment.get("HOME", "")
+    below = home.rstrip("/") + "/"
+    return "~/" + path[len(below) :] if os.path.isabs(home) and path.startswith(below) else path
+
+
+def read_user_file(path: str, name: str) -> bytes | None:
+    """The bytes of the user's file, None if there is none; links are the user's own and are followed."""
+    try:
+        descriptor = os.open(path, _FLAGS)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return None
+        raise WorldError(f"cannot read '{name}': {error.strerror}") from error
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InputError(f"'{name}' is not a regular file", hint="put a file of rules there, or nothing")
+        # One byte more than may be there, so that a longer file is seen to be one.
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(FILE_BYTES_MAX + 1)
+    finally:
+        os.close(descriptor)
+
 
 RuleFileReader = Callable[[RepoPath], bytes | None]
 """Gives the bytes of a repository's file, None if there is none; refuses what is no regular file of the repository."""
@@ -86,7 +129,7 @@ def _of_toml(
 ) -> RuleFileContent:
     if data is None:
         return RulesSource(file, "absent"), []
-    from custody.config.toml_reader import parse_toml
+    from custody.config.file_text import parse_toml
 
     values: Mapping[str, object] = parse_toml(file, data)
     for depth, key in enumerate(above, start=1):

@@ -31,3 +31,15 @@ class Evidence:
     def has(self, *names: str) -> bool:
         """Whether every named signal was seen."""
         return {signal.name for signal in self.signals}.issuperset(names)
+
+
+# When a change was made.
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePeriod:
+    """When a change was made, by its commits: its base, the first of them, the last of them."""
+
+    base_ns: int
+    first_ns: int
+    last_ns: int

@@ -18,8 +18,7 @@ from custody.core.ids import (
     SessionId,
     SpanId,
 )
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 
 TRANSCRIPT = "transcript"
 """The kind of a record that is a line of an agent's transcript."""

@@ -6,10 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from custody.demo import project
-from custody.demo.claude import AGENT, MODEL, ClaudeSession, EventSink, commit_all, leave_transcript
-from custody.demo.patchbot import AGENT as PATCHBOT
-from custody.demo.patchbot import MODEL as PATCH_MODEL
-from custody.demo.patchbot import PatchbotSession
+from custody.demo.agents import (
+    AGENT,
+    MODEL,
+    PATCHBOT,
+    ClaudeSession,
+    EventSink,
+    PatchbotSession,
+    commit_all,
+    leave_transcript,
+)
+from custody.demo.agents import PATCHBOT_MODEL as PATCH_MODEL
 from custody.demo.sandbox import Sandbox
 
 SECRET = "ghp_" + "Zq8Lw3Rt6Yb1Nv5Mx0Kd" + "9Hs2Fp7Jc4Ug8Qe"

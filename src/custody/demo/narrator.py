@@ -9,12 +9,41 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from custody.core.errors import InputError
+from custody.core.wire.report import Report
 from custody.demo.changes import SampleHistory
-from custody.demo.report import DemoCommand, DemoReport, DemoStep
-from custody.demo.sandbox import Sandbox, sandbox
+from custody.demo.first_half import ASKED, RECORDED
+from custody.demo.sandbox import CommandResult, InProcessCommand, Sandbox, sandbox
+from custody.demo.second_half import JUDGED, KEPT
 from custody.demo.step import Command, StoryStep
-from custody.demo.verbs import CommandResult, InProcessCommand
+
+# What ``custody demo`` answers: every command of the story, and whether it answered as the story claims.
+
+
+class DemoCommand(msgspec.Struct, frozen=True):
+    """A command as one would type it, its exit status, and what the story claims that its answer does not bear out."""
+
+    line: str
+    status: int
+    as_told: bool
+    wrong: list[str]
+
+
+class DemoStep(msgspec.Struct, frozen=True):
+    """One heading of the story with its commands."""
+
+    title: str
+    commands: list[DemoCommand]
+
+
+class DemoReport(Report, frozen=True, kw_only=True, tag="demo"):
+    """The story as it went; ``folder`` is the repository if it was kept."""
+
+    steps: list[DemoStep]
+    folder: str | None = None
+
 
 WIDTH = 118
 INDENT = "   "
@@ -141,3 +170,10 @@ def _shown(said: str, command: Command) -> Iterator[str]:
 def _broken(line: str) -> list[str]:
     indent = " " * (len(line) - len(line.lstrip()) + 4)
     return textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False, replace_whitespace=False)
+
+
+# The story itself: every verb in turn. A new verb is a command in one of these steps, or a step of its own.
+
+
+STORY: tuple[StoryStep, ...] = (*RECORDED, *ASKED, *JUDGED, *KEPT)
+"""Everything that is told, in order: a new chapter goes in here."""

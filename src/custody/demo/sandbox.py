@@ -1,16 +1,69 @@
 """Where the story takes place: a folder of its own, and nothing of the user's around it."""
 
+import io
 import os
 import shutil
+import sqlite3
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import chdir, closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from custody.core.errors import GitError
-from custody.demo.clock import StoryClock
+
+# The story's own time: while it is told, this process believes the story's clock.
+
+
+TICK_NS = 1_000
+"""Every look at the clock takes that long, so that no two events have one moment."""
+
+
+class StoryClock:
+    """A clock that stands where the story is."""
+
+    def __init__(self, start: str) -> None:
+        self._now_ns = 0
+        self.at(start)
+
+    def at(self, moment: str) -> None:
+        """It is ``moment`` now, in UTC: ``2026-03-03 09:00``."""
+        told = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+        self._now_ns = int(told.timestamp()) * 1_000_000_000
+
+    def later(self, seconds: int) -> None:
+        """Time passes."""
+        self._now_ns += seconds * 1_000_000_000
+
+    def read(self) -> int:
+        """Nanoseconds since 1970."""
+        self._now_ns += TICK_NS
+        return self._now_ns
+
+    @property
+    def seconds(self) -> int:
+        """Seconds since 1970."""
+        return self._now_ns // 1_000_000_000
+
+    @property
+    def text(self) -> str:
+        """This moment as RFC 3339 text."""
+        return f"{datetime.fromtimestamp(self.seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """This process's clock is the story's; the recorder and every verb ask ``time.time_ns``."""
+        before = time.time_ns
+        time.time_ns = self.read
+        try:
+            yield
+        finally:
+            time.time_ns = before
+
 
 START = "2026-03-02 09:00"
 KEPT = ("PATH", "TMPDIR", "SYSTEMROOT")
@@ -126,3 +179,86 @@ def _surrounded_by(environment: Mapping[str, str]) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+# A verb run inside this process, as a user would run it: a start of Python for each would take a minute in all.
+
+
+Main = Callable[[], object]
+"""The command's own entry: reads ``sys.argv`` and leaves by ``SystemExit``."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """How a command ended and what it printed, on both streams."""
+
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True, slots=True)
+class InProcessCommand:
+    """The command inside this process; ``encoding`` is what its output will be shown in."""
+
+    main: Main
+    encoding: str = "utf-8"
+
+    def run(self, words: Sequence[str], said: bytes = b"") -> CommandResult:
+        """Run ``custody <words>`` with ``said`` on its standard input."""
+        out, err = self._stream(), self._stream()
+        with tempfile.TemporaryFile() as given:
+            given.write(said)
+            given.seek(0)
+            with _streams(io.TextIOWrapper(given, encoding="utf-8"), out, err, ["custody", *words]):
+                status = _left(self.main)
+        return CommandResult(status, self._read(out), self._read(err))
+
+    def _stream(self) -> io.TextIOWrapper:
+        return io.TextIOWrapper(io.BytesIO(), encoding=self.encoding, errors="replace", write_through=True)
+
+    def _read(self, stream: io.TextIOWrapper) -> str:
+        stream.flush()
+        buffer = stream.buffer
+        assert isinstance(buffer, io.BytesIO)
+        return buffer.getvalue().decode(self.encoding, errors="replace")
+
+
+def _left(main: Main) -> int:
+    """The exit status with which ``main`` leaves."""
+    try:
+        main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+@contextmanager
+def _streams(given: io.TextIOWrapper, out: io.TextIOWrapper, err: io.TextIOWrapper, words: list[str]) -> Iterator[None]:
+    before = sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.excepthook
+    sys.stdin, sys.stdout, sys.stderr, sys.argv = given, out, err, words
+    try:
+        yield
+    finally:
+        sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.excepthook = before
+        given.detach()
+
+
+# What somebody with a database tool can do to a copy of the store.
+
+
+REDATED = "UPDATE record SET at_ns = at_ns - 864000000000000 WHERE seq = 22"
+DELETED = "DELETE FROM record WHERE seq = 30"
+CUT_OFF = "DELETE FROM record WHERE seq > 60"
+REPLACED = (
+    "UPDATE body SET codec = 'plain', bytes = CAST('not I' AS BLOB)"
+    " WHERE digest = (SELECT digest FROM record WHERE seq = 22)"
+)
+
+
+def damaged_copy(repository: Path, copy: Path, sql: str) -> None:
+    """A copy of the repository with its evidence, of which one thing was changed."""
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(repository, copy, symlinks=True)
+    with closing(sqlite3.connect(copy / ".git" / "custody" / "custody.db")) as db, db:
+        db.execute(sql)

@@ -1,6 +1,6 @@
 """The second half of the story: the verdict on six changes, and how the evidence is kept."""
 
-from custody.demo import damage
+from custody.demo import sandbox as damage
 from custody.demo.changes import AGAIN, BACKPORT, CLEAN, FORGED, RELEASE, REPORT, REWRITE, SampleHistory
 from custody.demo.step import Command, Happens, StoryStep
 

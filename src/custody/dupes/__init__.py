@@ -4,12 +4,7 @@ The files at the top and ``facts`` are pure: they may import ``core``, ``sketch`
 tools, and no other question.
 """
 
-from custody.dupes.category import (
-    Category,
-    DuplicateVerdict,
-    Relation,
-)
-from custody.dupes.change_row import ChangeRow
+from custody.dupes.model import Category, ChangeRow, DuplicateVerdict, Relation
 
 __all__ = [
     "Category",

@@ -8,8 +8,7 @@ from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import ChangeDescription, ChangedPiece
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import LINE_CHARS_MIN, SCORED, SHINGLE_TOKENS, paths_of
-from custody.sketch.shingles import containment, jaccard, shingles_of
-from custody.sketch.tokens import mask_literals, normalised_line, tokens_of
+from custody.sketch.tokens import containment, jaccard, mask_literals, normalised_line, shingles_of, tokens_of
 
 SHOWN_MAX = 20
 """Of each kind of name and of places, so many are told; the counts are of all."""

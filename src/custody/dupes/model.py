@@ -5,10 +5,43 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from custody.core.ids import CommitSha
-from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
-from custody.sketch.bottom_k import BottomSketch
+from custody.sketch.hashing import BottomSketch
+
+# What two changes are to each other: the category, the relation, and the word that is said about them.
+
+
+class Category(Enum):
+    """What two changes are to each other, by the document's rules."""
+
+    SAME_CHANGE = "SAME_CHANGE"
+    SAME_FEATURE = "SAME_FEATURE"
+    COMPETING_IMPLEMENTATION = "COMPETING_IMPLEMENTATION"
+    RELATED = "RELATED"
+    NOT_RELATED = "NOT_RELATED"
+
+
+class DuplicateVerdict(Enum):
+    """The word for a pair."""
+
+    DUPLICATE = "duplicate"
+    COMPETING = "competing"
+    UNSURE = "related, not sure"
+    NOTHING = "nothing"
+
+
+class Relation(Enum):
+    """What a change is to another beyond being like it."""
+
+    BACKPORT_OF = "backport of"
+    REVERT_OF = "revert of"
+    RELAND_OF = "reland of"
+    STACKED_ON = "stacked on"
+    SUPERSET_OF = "superset of"
+    SUBSET_OF = "subset of"
+    ALREADY_ON_MAIN = "already on main"
+
 
 NOTHING = BottomSketch(0, ())
 UNCHANGED = TouchedFacts()
@@ -190,3 +223,22 @@ class DuplicateChance:
     probability: float
     low: float
     account: tuple[ChanceTerm, ...]
+
+
+# An indexed change, as the index of changes returns it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow:
+    """An indexed change; ``id`` grows with the order of indexing."""
+
+    id: int
+    repo: str
+    base: CommitSha
+    head: CommitSha
+    name: str
+    title: str
+    opened_ns: int
+    on_main: bool
+    version: str
+    signature: bytes

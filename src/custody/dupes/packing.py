@@ -9,7 +9,7 @@ from struct import Struct
 
 from custody.core.errors import StoreError
 from custody.dupes.model import NOTHING, Signature
-from custody.sketch.bottom_k import BottomSketch
+from custody.sketch.hashing import BottomSketch
 
 _SETS = (
     "prod_lines",

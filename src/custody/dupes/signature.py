@@ -4,22 +4,132 @@ Tests and documents are sketched by what they say, not by their lines: eight hun
 the three names that tell what is tested.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from custody.dupes.facts.model import FACTS_VERSION, Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
-from custody.dupes.identity import exact_hashes
-from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, ExactKind, HashVariant, Signature
-from custody.dupes.references import MessageReferences, is_bot, is_release, referred, without_pointers
+from custody.dupes.model import (
+    ChangeDescription,
+    ChangedPiece,
+    ChangeSketch,
+    ExactKind,
+    HashVariant,
+    LineRun,
+    Signature,
+)
+from custody.dupes.relations import MessageReferences, is_bot, is_release, referred, without_pointers
 from custody.dupes.rules import DedupeRules
-from custody.sketch.bottom_k import BottomSketch, bottom_of
-from custody.sketch.hash import hash32, hash64
-from custody.sketch.lsh import bands_of
+from custody.sketch.hashing import BottomSketch, bands_of, bottom_of, hash32, hash64
 from custody.sketch.minhash import MINHASH_VERSION, minhash_of
-from custody.sketch.shingles import shingles_of
-from custody.sketch.tokens import identifiers_of, mask_literals, normalised_line, split_message_words, tokens_of
+from custody.sketch.tokens import (
+    identifiers_of,
+    mask_literals,
+    normalised_line,
+    shingles_of,
+    split_message_words,
+    tokens_of,
+)
+
+# Which lines are comments and nothing else, by the ending of their file.
+
+
+_SLASHES = ("//", "/*", "*/", "* ")
+_HASH = ("#",)
+_ENDINGS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        **dict.fromkeys(("c", "cc", "cpp", "cs", "go", "h", "hpp", "java", "js", "jsx", "kt", "mjs"), _SLASHES),
+        **dict.fromkeys(("php", "rs", "scala", "scss", "swift", "ts", "tsx"), _SLASHES),
+        **dict.fromkeys(("py", "pyi", "rb", "sh", "bash", "toml", "yaml", "yml", "pl", "r", "cfg", "ini"), _HASH),
+        **dict.fromkeys(("sql", "lua", "hs"), ("--",)),
+        **dict.fromkeys(("html", "xml", "svg", "vue", "md"), ("<!--", "-->")),
+    }
+)
+
+
+def is_comment(path: str, line: str) -> bool:
+    """Whether a line is blank or only comment; of an unknown kind of file only blank lines are.
+
+    >>> is_comment("a.py", "  # why"), is_comment("a.py", "x = 1  # why"), is_comment("a.txt", "# why")
+    (True, False, False)
+    """
+    said = line.strip()
+    return not said or said == "*" or said.startswith(_ENDINGS.get(path.rpartition(".")[2].lower(), ("\0",)))
+
+
+# Exact identity: two changes with the same hash did the same, whatever commit or branch they are on.
+# Headers and positions play no part, paths and changed lines do. Each channel has hashes of its own, so that a change
+# of documents or tests alone has an identity too.
+
+
+CHANNELS: tuple[Channel | None, ...] = (None, *Channel)
+KINDS = tuple(ExactKind(channel, likeness) for channel in CHANNELS for likeness in HashVariant)
+"""Every kind of exact hash; the index stores a kind by its place here, so new ones go to the end."""
+STORED = tuple(kind for kind in KINDS if kind.likeness is not HashVariant.INVERTED)
+"""What the index holds: a change that takes another back has, inverted, the other's plain hash."""
+
+
+def exact_hashes(change: ChangeDescription, rules: DedupeRules) -> Mapping[ExactKind, str]:
+    """Every exact hash that the change has; a channel that it does not touch has none."""
+    found = {}
+    for kind in KINDS:
+        pieces = change.pieces if kind.channel is None else change.of(kind.channel)
+        if texts := [text for piece in pieces if (text := _canonical(piece, kind.likeness, rules))]:
+            found[kind] = _digest(texts)
+    return found
+
+
+def _digest(texts: list[str]) -> str:
+    """The order of files says nothing: a path-free hash must not know it, and the others hold the paths."""
+    each = sorted(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
+    return hashlib.sha256(b"".join(each)).hexdigest()
+
+
+def _canonical(piece: ChangedPiece, likeness: HashVariant, rules: DedupeRules) -> str:
+    """What a change did to a file, as text; empty where there is nothing that could be alike."""
+    backwards = likeness is HashVariant.INVERTED
+    lines = list(_lines(piece, likeness, rules))
+    if likeness is HashVariant.PATH_FREE:
+        return "\n".join(lines)
+    return "\n".join([*_names(piece, backwards=backwards), *_outside(piece, backwards=backwards), *lines])
+
+
+def _names(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
+    """Where the file was and is; both alike unless it moved."""
+    names = (piece.old_path or piece.path, piece.path)
+    yield "\0".join(reversed(names) if backwards else names)
+
+
+def _outside(piece: ChangedPiece, *, backwards: bool) -> Iterator[str]:
+    """What became of the file beside its lines: its mode, and its objects where no lines are shown."""
+    before, after = piece.modes
+    if before and after and before != after:
+        yield f"mode {after if backwards else before:o} {before if backwards else after:o}"
+    if piece.opaque is not None:
+        old, new = piece.objects
+        yield f"object {new if backwards else old} {old if backwards else new}"
+
+
+def _lines(piece: ChangedPiece, likeness: HashVariant, rules: DedupeRules) -> Iterator[str]:
+    for run in piece.runs:
+        if rules.drop_comment_only_hunks and _is_comment(piece.path, run):
+            continue
+        gone, come = (run.added, run.removed) if likeness is HashVariant.INVERTED else (run.removed, run.added)
+        yield from (f"-{_alike(line, likeness, rules)}" for line in gone)
+        yield from (f"+{_alike(line, likeness, rules)}" for line in come)
+
+
+def _alike(line: str, likeness: HashVariant, rules: DedupeRules) -> str:
+    if likeness is HashVariant.SPACELESS:
+        return "".join(line.split())
+    return line.rstrip() if rules.normalise_whitespace else line
+
+
+def _is_comment(path: str, run: LineRun) -> bool:
+    return all(is_comment(path, line) for line in (*run.removed, *run.added))
+
 
 SIGNATURE_VERSION = f"1.{FACTS_VERSION}.{MINHASH_VERSION}"
 """Made anew when this, the reading of syntax or the sketching changes; a signature holds the version that made it."""

@@ -2,8 +2,7 @@
 
 from types import MappingProxyType
 
-from custody.dupes.calibration import Calibration, CalibrationStep
-from custody.dupes.chance import Model
+from custody.dupes.chance import Calibration, CalibrationStep, Model
 
 _STEPS = (
     CalibrationStep(0.0, 4031.0, 145.0),

@@ -8,7 +8,7 @@ from typing import Literal
 from custody.attribution import TIERS, Grade
 from custody.core.errors import RulesError
 from custody.core.rules import check_keys, check_one_of, check_pattern, check_range, check_ranges
-from custody.gate.codes import CODES, ChangeSpot, Reason, ReasonCode, VerdictLevel
+from custody.gate.model import CODES, ChangeSpot, Reason, ReasonCode, VerdictLevel
 
 LevelName = Literal["approve", "review", "block"]
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from custody.core.errors import GitError, InputError
-from custody.git.command import NEEDS, Git
+from custody.git.command import NEEDS, Git, ProcessLimits
 from custody.git.environment import open_environment
-from custody.git.process import ProcessLimits
-from custody.git.safe_file import read_small_file
+from custody.git.work_tree_file import read_small_file
 
 # Printed by rev-parse as it is. A path that git has made absolute never holds "//", so that a folder with newlines in
 # its name cannot be taken for two answers.

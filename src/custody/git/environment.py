@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from custody.git.quoted_name import quote_name
+from custody.git.chunk_reader import quote_name
 
 NOWHERE = "/dev/null"
 

@@ -4,20 +4,21 @@ The objects lie in a folder of custody's, not among the repository's. A git proc
 for it and goes with it, so that the repository's configuration is never read (``exchange`` in surroundings.py).
 """
 
+import base64
 import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
-from custody.core.errors import GitError, WorldError
+from custody.core.errors import GitError, InputError, WorldError
 from custody.core.ids import CommitSha
-from custody.git.argument import full_id
-from custody.git.command import Git, git_program
+from custody.git.command import USUAL, Git, ProcessLimits, git_program
 from custody.git.environment import (
     EXCHANGE_SETTINGS,
     OTHER_SIDE,
@@ -25,15 +26,23 @@ from custody.git.environment import (
     sealed_environment,
     sealed_file,
 )
-from custody.git.failure import printable
-from custody.git.loose_object import SPACE, commit_content, keep_loose, write_at_once
-from custody.git.object_parser import Object, read_object
-from custody.git.object_reader import ObjectReader
-from custody.git.process import USUAL, ProcessLimits
-from custody.git.ref_parser import Ref
-from custody.git.remotes import RemoteUrl
-from custody.git.tree_command import tree
-from custody.git.tree_objects import write_trees
+from custody.git.failure import full_id, printable
+from custody.git.objects import (
+    OUR_EMAIL,
+    OUR_NAME,
+    SPACE,
+    NoObject,
+    Object,
+    ObjectReader,
+    TreeEntry,
+    commit_content,
+    keep_loose,
+    read_object,
+    tree,
+    write_at_once,
+    write_trees,
+)
+from custody.git.refs import Ref, RemoteUrl
 
 REFS = "refs/custody/"
 """Where evidence lives: a plain clone does not fetch it, and no rule for branches applies to it."""
@@ -184,3 +193,157 @@ def _listed(said: bytes) -> Iterator[Ref]:
     for line in said.splitlines():
         sha, _, name = line.partition(b"\t")
         yield Ref(name, full_id(sha.decode("ascii", "replace")))
+
+
+# A bare copy of somebody's repository in a folder of our own, brought up to date from a remote.
+# The folder is made here, so its configuration is ours; the remote is reached as ``exchange`` in surroundings.py
+# says. What is asked for are names of references that the caller made, never one that a remote's users chose.
+
+
+BRANCHES = "+refs/heads/*:refs/heads/*"
+PULLS = "+refs/pull/*/head:refs/pull/*/head"
+PULL = re.compile(r"\+refs/pull/([1-9][0-9]{0,9})/head:refs/pull/\1/head")
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """A bare copy in ``folder``; ``token`` is what an https remote is shown."""
+
+    folder: Path
+    token: str | None = None
+    object_format: str = "sha1"
+    limits: ProcessLimits = USUAL
+
+    def fetch(self, address: RemoteUrl, wanted: Sequence[str]) -> None:
+        """Bring ``wanted`` here: branches, all pull requests, or single ones (see ``pull_of``)."""
+        assert all(text in (BRANCHES, PULLS) or PULL.fullmatch(text) for text in wanted), "names of our own"
+        self._made()
+        program = git_program(os.environ)
+        served = (f"--upload-pack={shlex.join((program, *OTHER_SIDE, 'upload-pack'))}",) if address.local else ()
+        environment = exchange_environment(os.environ, self.folder, self.folder / "objects")
+        git = Git(
+            self.folder,
+            environment | self._shown(address),
+            limits=self.limits,
+            # Old repositories hold objects that a check refuses. Nothing here is ever checked out.
+            settings=("-c", "fetch.fsckObjects=false"),
+            always=EXCHANGE_SETTINGS,
+        )
+        # A branch that was deleted stays: what was judged can be judged again.
+        options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--update-head-ok")
+        git.run("fetch", *options, *served, "--", address.url, *wanted)
+
+    def _shown(self, address: RemoteUrl) -> dict[str, str]:
+        """The token for this one host, by the environment: a command line can be seen by others."""
+        if self.token is None or not address.url.startswith("https://"):
+            return {}
+        basic = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
+        return {
+            "GIT_CONFIG_COUNT": "2",
+            "GIT_CONFIG_KEY_0": f"http.{address.url}.extraHeader",
+            "GIT_CONFIG_VALUE_0": f"Authorization: Basic {basic}",
+            # Where a redirect leads, git would show the token as well.
+            "GIT_CONFIG_KEY_1": "http.followRedirects",
+            "GIT_CONFIG_VALUE_1": "false",
+        }
+
+    def _made(self) -> None:
+        try:
+            for part in ("HEAD", "config", "refs/.keep", "objects/.keep"):
+                path = self.folder / part
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if not path.exists():
+                    pattern = sealed_file(self.object_format, part)
+                    path.write_bytes(pattern.read_bytes() if pattern.exists() else b"")
+        except OSError as error:
+            raise WorldError(f"cannot make a mirror in '{self.folder}': {error.strerror}") from error
+
+
+def pull_of(number: int) -> str:
+    """What brings the head of one pull request.
+
+    >>> pull_of(3)
+    '+refs/pull/3/head:refs/pull/3/head'
+    """
+    return f"+refs/pull/{int(number)}/head:refs/pull/{int(number)}/head"
+
+
+# Writing notes of our own into a repository: the one place where custody adds to what a user's git holds.
+# Nothing is written that was not asked for by the name of its reference. Objects are written as git writes loose
+# ones; the reference moves by compare-and-swap, so that whoever wrote meanwhile loses nothing.
+
+
+NAME_SIGNS_MAX = 200
+FANOUT = 2
+"""git reads notes in folders of any depth; one level serves some ten thousand."""
+
+_REF = re.compile(r"refs/notes/[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
+_NEVER = re.compile(r"\.\.|\.(lock)?(/|$(?!\n))")
+_NOTE = re.compile(rb"[0-9a-f/]{40,128}")
+
+AS_OURSELVES = MappingProxyType({"GIT_COMMITTER_NAME": OUR_NAME, "GIT_COMMITTER_EMAIL": OUR_EMAIL})
+"""Who git notes down as the one who moved a reference; else it would ask the machine, and perhaps the name service."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteWriteCount:
+    """What became of notes: ``written`` anew, ``unchanged`` since last time; on ``kept_on`` another's is and stays."""
+
+    written: int
+    unchanged: int
+    kept_on: tuple[CommitSha, ...]
+
+
+def notes_ref(typed: str) -> str:
+    """``typed`` when it is the full name of a reference for notes and git can take it for nothing else.
+
+    >>> notes_ref("refs/notes/custody")
+    'refs/notes/custody'
+    """
+    if not _REF.fullmatch(typed) or _NEVER.search(typed) or len(typed) > NAME_SIGNS_MAX:
+        raise InputError(f"{typed[:80]!a} is no reference for notes", hint="for example 'refs/notes/custody'")
+    return typed
+
+
+class NotesTree:
+    """The notes of a reference, as they are and as they will be."""
+
+    def __init__(self, objects: Path, object_format: str, entries: Iterable[TreeEntry]) -> None:
+        self._keep = partial(keep_loose, objects, object_format)
+        self._entries = {entry.path.raw: (entry.mode, entry.id) for entry in entries}
+        notes = (raw for raw in self._entries if _NOTE.fullmatch(raw))
+        self._by_commit = {raw.replace(b"/", b"").decode("ascii"): raw for raw in notes}
+
+    def put_all(
+        self,
+        notes: Mapping[CommitSha, bytes],
+        read: Callable[[str], Object | NoObject],
+        is_ours: Callable[[bytes], bool],
+    ) -> NoteWriteCount:
+        """Put notes on commits that have none or one of ours; what is somebody else's stays."""
+        written = unchanged = 0
+        kept_on: list[CommitSha] = []
+        for commit, content in sorted(notes.items()):
+            old = self._by_commit.get(full_id(commit))
+            there = None if old is None else read(self._entries[old][1])
+            if isinstance(there, Object) and there.content == content:
+                unchanged += 1
+            elif there is not None and not (isinstance(there, Object) and is_ours(there.content)):
+                kept_on.append(commit)
+            else:
+                self._put(commit, content, old)
+                written += 1
+        return NoteWriteCount(written, unchanged, tuple(kept_on))
+
+    def _put(self, commit: CommitSha, content: bytes, old: bytes | None) -> None:
+        if old is not None:
+            del self._entries[old]
+        name = f"{commit[:FANOUT]}/{commit[FANOUT:]}".encode("ascii")
+        self._entries[name] = (FILE, self._keep("blob", content))
+        self._by_commit[commit] = name
+
+    def commit(self, parent: str | None, message: str, at_seconds: int) -> str:
+        """A commit of the notes as they will be; its id."""
+        entries = ((raw, mode, sha) for raw, (mode, sha) in self._entries.items())
+        tree = write_trees(entries, partial(self._keep, "tree"))
+        return self._keep("commit", commit_content(tree, [] if parent is None else [parent], message, at_seconds))

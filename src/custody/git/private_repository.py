@@ -14,11 +14,10 @@ from hashlib import new
 from pathlib import Path
 
 from custody.core.errors import GitError, WorldError
-from custody.git.command import Git
+from custody.git.command import Git, ProcessLimits
 from custody.git.discovery import RepositoryPlace
 from custody.git.environment import private_environment, sealed_file
-from custody.git.process import ProcessLimits
-from custody.git.safe_file import read_small_file
+from custody.git.work_tree_file import read_small_file
 from custody.git.work_tree_settings import WorkSettings
 
 PREFIX = "custody-work-"

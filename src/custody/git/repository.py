@@ -9,37 +9,57 @@ from pathlib import Path
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
-from custody.git.ancestry import Ancestry
-from custody.git.answer_stream import AnswerStream
-from custody.git.argument import revision, typed_bytes
-from custody.git.blame_command import blame
-from custody.git.blame_parser import BlameEntry
+from custody.core.paths import Lines, RepoPath
+from custody.git.blame import BlameEntry, blame
 from custody.git.chunk_reader import commit_sha
-from custody.git.command import Git
-from custody.git.commit_log import Commit
-from custody.git.diff_command import Comparison, compare
+from custody.git.command import USUAL, AnswerStream, Git, ProcessLimits, git_version
+from custody.git.commit_log import WHOLE, Ancestry, Commit, Walk, ancestries, log, parents
+from custody.git.diff import (
+    USUAL_PATCH,
+    CommitChanges,
+    CommitDiff,
+    Comparison,
+    PatchLimits,
+    compare,
+    parse_changes,
+    parse_patches,
+)
 from custody.git.discovery import RepositoryPlace, find_place
 from custody.git.environment import open_environment, sealed_environment
-from custody.git.exchange import Exchange
-from custody.git.index_command import list_tracked, path_setting
-from custody.git.notes import AS_OURSELVES, NotesTree, NoteWriteCount, notes_ref
-from custody.git.object_parser import FileAt, NoObject, Object, ObjectInfo, read_object
-from custody.git.object_reader import ObjectReader
-from custody.git.patch import USUAL_PATCH, CommitDiff, PatchLimits, parse_patches
-from custody.git.process import USUAL, ProcessLimits
-from custody.git.raw_diff import CommitChanges, parse_changes
-from custody.git.ref_parser import REF_FORMAT, Ref, RepositoryHead, parse_refs, ref_prefix
-from custody.git.remotes import Remotes, RemoteUrl, address_of, read_remotes
-from custody.git.safe_file import read_small_file
-from custody.git.tree_command import look_up, tree
-from custody.git.tree_parser import TreeEntry
-from custody.git.version import git_version
-from custody.git.walk_command import WHOLE, Walk, ancestries, log, parents
-from custody.git.work_commit import SealedObjects, WorkCommitRequest, work_commit
-from custody.git.work_tree_file import FILE_BYTES_MAX, NoWorkFile, WorkFile, path_in_work_tree, read_work_file
-from custody.git.work_tree_reader import USUAL_WORK, WorkLimits
+from custody.git.exchange import AS_OURSELVES, Exchange, NotesTree, NoteWriteCount, notes_ref
+from custody.git.failure import revision, typed_bytes
+from custody.git.objects import (
+    FileAt,
+    NoObject,
+    Object,
+    ObjectInfo,
+    ObjectReader,
+    TreeEntry,
+    look_up,
+    read_object,
+    tree,
+)
+from custody.git.refs import (
+    REF_FORMAT,
+    Ref,
+    Remotes,
+    RemoteUrl,
+    RepositoryHead,
+    address_of,
+    parse_refs,
+    read_remotes,
+    ref_prefix,
+)
+from custody.git.work_commit import USUAL_WORK, SealedObjects, WorkCommitRequest, WorkLimits, work_commit
+from custody.git.work_tree_file import (
+    FILE_BYTES_MAX,
+    NoWorkFile,
+    WorkFile,
+    path_in_work_tree,
+    read_small_file,
+    read_work_file,
+)
+from custody.git.work_tree_settings import list_tracked, path_setting
 
 OBJECT_BYTES_MAX = 64 << 20
 SHALLOW_BYTES_MAX = 64 << 20

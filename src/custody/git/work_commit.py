@@ -12,33 +12,118 @@ What cannot be told is left out and named: a tracked file then stays as the inde
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from custody.core.errors import GitError
 from custody.core.ids import CommitSha
-from custody.git.command import Git
-from custody.git.commit_object import parse_commit
+from custody.git.command import Git, ProcessLimits
+from custody.git.commit_log import parse_commit
 from custody.git.discovery import RepositoryPlace
-from custody.git.disk_entry import Disk
-from custody.git.object_parser import NoObject, Object, ObjectInfo
-from custody.git.object_reader import ObjectReader
+from custody.git.objects import NoObject, Object, ObjectInfo, ObjectReader, write_trees
 from custody.git.private_repository import PrivateRepository, WorkTreePatterns, a_private_repository
-from custody.git.process import ProcessLimits
-from custody.git.tree_objects import write_trees
-from custody.git.work_tree_file import NoWorkFile
+from custody.git.work_tree_file import Disk, NoWorkFile, read_work_file
 from custody.git.work_tree_index import (
     IndexedFile,
     PendingFile,
     SkippedFile,
     WorkTreeScan,
+    is_unchanged,
+    keep_index_entry,
+    mode_on_disk,
     tracked_files,
     untracked_files,
 )
-from custody.git.work_tree_reader import WorkLimits, WorkReader
-from custody.git.work_tree_settings import patterns, user_patterns, work_settings
+from custody.git.work_tree_settings import (
+    Attributes,
+    as_committed,
+    attributes,
+    endings,
+    other_conversion,
+    patterns,
+    user_patterns,
+    work_settings,
+)
+
+# Reading the files of a work tree into objects, as git would commit them.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkLimits:
+    """How much of a work tree is read; what is beyond is left out and named."""
+
+    file_bytes_max: int = 16 << 20
+    all_bytes_max: int = 1 << 30
+    """Of all files that are read, changed and untracked ones together."""
+    untracked_files_max: int = 10_000
+
+
+USUAL_WORK = WorkLimits()
+
+
+class WorkReader:
+    """Makes objects of files; ``indexed`` is where their versions in the index are read."""
+
+    def __init__(self, here: WorkTreeScan, limits: WorkLimits, indexed: ObjectReader[Object]) -> None:
+        self._here = here
+        self._limits = limits
+        self._indexed = indexed
+        self._left_bytes = limits.all_bytes_max
+
+    def read_all(self, wanted: Sequence[PendingFile]) -> Iterator[IndexedFile | NoWorkFile]:
+        """What the commit has at each of these paths, and what is left out."""
+        for file, file_attributes in self._with_attributes(wanted):
+            answer = self._read(file, file_attributes)
+            if isinstance(answer, IndexedFile):
+                yield answer
+            elif file.entry and is_unchanged(self._here, file.entry, file.found, by_seconds=False):
+                yield IndexedFile(file.path, file.entry.mode, file.entry.id)
+            else:
+                yield from keep_index_entry(file.entry, answer)
+
+    def _with_attributes(self, wanted: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, Attributes]]:
+        if not wanted:
+            return
+        with attributes(self._here.git, (file.path for file in wanted)) as answers:
+            yield from zip(wanted, answers, strict=True)
+
+    def _read(self, file: PendingFile, found: Attributes) -> IndexedFile | NoWorkFile:
+        mode = mode_on_disk(file.found, file.entry, self._here.settings)
+        if stat.S_ISLNK(file.found.st_mode):
+            return self._kept(file, mode, self._link(file))
+        if why := other_conversion(found, self._here.settings.filters):
+            return NoWorkFile(file.path, why)
+        return self._kept(file, mode, self._content(file, found))
+
+    def _link(self, file: PendingFile) -> bytes | NoWorkFile:
+        try:
+            return os.readlink(self._here.disk.name(file.path))
+        except OSError as error:
+            return NoWorkFile(file.path, f"cannot be read: {error.strerror}")
+
+    def _content(self, pending_file: PendingFile, found: Attributes) -> bytes | NoWorkFile:
+        if pending_file.found.st_size > self._left_bytes:
+            return NoWorkFile(pending_file.path, f"would make more than {self._limits.all_bytes_max} bytes to be read")
+        file = read_work_file(self._here.work_tree, pending_file.path, self._limits.file_bytes_max)
+        if isinstance(file, NoWorkFile):
+            return file
+        self._left_bytes -= len(file.content)
+        how = endings(found, guess=self._here.settings.guesses_endings)
+        return as_committed(file.content, how, lambda: self._version_in_index(pending_file))
+
+    def _kept(self, file: PendingFile, mode: int, content: bytes | NoWorkFile) -> IndexedFile | NoWorkFile:
+        if isinstance(content, NoWorkFile):
+            return content
+        known = file.entry.id if file.entry else None
+        return IndexedFile(file.path, mode, self._here.private.keep("blob", content, known))
+
+    def _version_in_index(self, file: PendingFile) -> bytes:
+        known = self._indexed.read(file.entry.id) if file.entry else None
+        return known.content if isinstance(known, Object) and known.info.kind == "blob" else b""
+
 
 NOBODY = b"Not Committed Yet <not.committed.yet>"
 """Who git blame says wrote what is only in the work tree."""

@@ -2,14 +2,41 @@
 
 import errno
 import os
+import stat
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from custody.core.errors import InputError, WorldError
 from custody.core.paths import RepoPath
-from custody.git.argument import typed_bytes
-from custody.git.safe_file import FILE, FOLDER, read_regular
+from custody.git.failure import typed_bytes
+
+# Reading one file that others may have prepared: a pipe must not make us wait, nor a huge file fill the memory.
+
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def read_regular(descriptor: int, bytes_max: int) -> bytes | str:
+    """The bytes of an open file, or why they are not to be had."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return "is not a regular file"
+    pieces, left = [], bytes_max + 1
+    while left and (piece := os.read(descriptor, min(left, 1 << 20))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces) if left else f"is larger than {bytes_max} bytes"
+
+
+def read_small_file(path: Path, bytes_max: int) -> bytes | str:
+    """The bytes of the file ``path``, or why they are not to be had; an ``OSError`` is left to the caller."""
+    descriptor = os.open(path, FILE)
+    try:
+        return read_regular(descriptor, bytes_max)
+    finally:
+        os.close(descriptor)
+
 
 FILE_BYTES_MAX = 64 << 20
 
@@ -94,3 +121,45 @@ def _below(root: bytes, real: bytes) -> list[bytes] | None:
     if real == root:
         return []
     return real[len(root) :].strip(b"/").split(b"/") if real.startswith(root.rstrip(b"/") + b"/") else None
+
+
+# What is at a path of the work tree, without following a symbolic link on the way: behind one, nothing is there.
+
+
+class Disk:
+    """Looks at paths below one folder; a parent is looked at once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = os.fsencode(root)
+        self._are_folders = {b"": True}
+
+    def look(self, path: RepoPath) -> os.stat_result | NoWorkFile | None:
+        """What ``lstat`` says, or why it says nothing; None when there is nothing."""
+        try:
+            return os.lstat(self.name(path)) if self._is_folder(path.raw.rpartition(b"/")[0]) else None
+        except (FileNotFoundError, NotADirectoryError):
+            return None  # never there, or gone since we looked at its parent
+        except OSError as error:
+            return NoWorkFile(path, f"cannot be looked at: {error.strerror}")
+
+    def name(self, path: RepoPath) -> bytes:
+        """``path`` as the operating system knows it."""
+        return self._root + b"/" + path.raw
+
+    def _is_folder(self, raw: bytes) -> bool:
+        if raw not in self._are_folders:
+            parts = raw.split(b"/")
+            # From the top down and one by one: a hostile index may name thousands of folders in each other.
+            above = True
+            for count in range(1, len(parts) + 1):
+                above = above and self._is_folder_below_a_folder(b"/".join(parts[:count]))
+            self._are_folders[raw] = above
+        return self._are_folders[raw]
+
+    def _is_folder_below_a_folder(self, raw: bytes) -> bool:
+        if raw not in self._are_folders:
+            try:
+                self._are_folders[raw] = stat.S_ISDIR(os.lstat(self._root + b"/" + raw).st_mode)
+            except FileNotFoundError:
+                self._are_folders[raw] = False
+        return self._are_folders[raw]

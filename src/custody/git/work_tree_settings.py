@@ -4,15 +4,165 @@ They are read by an ``open`` git (surroundings.py) and used by ourselves; no val
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from custody.core.errors import GitError
-from custody.git.chunk_reader import rubbish
-from custody.git.command import Git
-from custody.git.index_command import path_setting
-from custody.git.safe_file import read_small_file
+from custody.core.paths import RepoPath
+from custody.git.chunk_reader import ChunkReader, repo_path, rubbish
+from custody.git.command import AnswerStream, Git
+from custody.git.failure import pathspecs
+from custody.git.work_tree_file import read_small_file
+
+# Asking ``git check-attr``: what attributes say about a file's conversion. git converts nothing here.
+
+
+_ASKED = (b"text", b"crlf", b"eol", b"filter", b"ident", b"working-tree-encoding")
+_NO_VALUE = (b"unspecified", b"unset", b"set")
+_AS_IT_IS = (b"UTF-8", b"UTF8")
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """The values of the attributes that convert a file, in git's words: ``set``, ``unset``, ``unspecified`` or text."""
+
+    text: bytes = b"unspecified"
+    crlf: bytes = b"unspecified"
+    eol: bytes = b"unspecified"
+    filter: bytes = b"unspecified"
+    ident: bytes = b"unspecified"
+    encoding: bytes = b"unspecified"
+
+
+def attributes(git: Git, paths: Iterable[RepoPath]) -> AnswerStream[Attributes]:
+    """The attributes of each of ``paths``, in their order, by one process."""
+    feed = (path.raw + b"\0" for path in paths)
+    return AnswerStream(
+        git.start("check-attr", "--stdin", "-z", *map(bytes.decode, _ASKED), feed=feed), parse_attributes
+    )
+
+
+def parse_attributes(chunks: Iterable[bytes]) -> Iterator[Attributes]:
+    """The answers of ``git check-attr -z``, one for each path asked."""
+    reader = ChunkReader(chunks)
+    while not reader.ended():
+        yield Attributes(*(_value(reader, name) for name in _ASKED))
+
+
+def other_conversion(found: Attributes, filters: Collection[bytes]) -> str | None:
+    """Why the file's contents on disk are not those that git would commit, line endings apart; None when they are."""
+    if found.filter not in _NO_VALUE and found.filter in filters:
+        return f"goes through the filter '{found.filter.decode('utf-8', 'backslashreplace')}', which custody never runs"
+    if found.ident == b"set":
+        return "has the attribute ident, which custody does not apply"
+    if found.encoding not in _NO_VALUE and found.encoding.upper() not in _AS_IT_IS:
+        return "is kept in another encoding than it is committed in"
+    return None
+
+
+def _value(reader: ChunkReader, name: bytes) -> bytes:
+    _, named, value = (reader.until(b"\0") for _ in range(3))
+    if named != name:
+        raise rubbish(f"the attribute '{name.decode('ascii')}' is expected", named)
+    return value
+
+
+# Which line endings a file has once it is committed. Pure.
+# This is git's own rule (``convert.c``), so that a file which git calls unmodified is unmodified here:
+# * attributes say ``text`` (or only ``eol``): every CRLF becomes LF; * attributes say ``text=auto``, or nothing while
+# ``core.autocrlf`` is on: the same, unless the file looks binary or its   version in the index has CRLF already; *
+# else nothing is changed.
+
+
+_BINARY_SHARE = 128
+"""A file looks binary when it has more than one unprintable byte for so many printable ones."""
+# git counts backspace, tab, escape and form feed as printable, and CR and LF as neither.
+_UNPRINTABLE = bytes(byte for byte in (*range(32), 127) if byte not in b"\b\t\x1b\f\r\n")
+_END_OF_FILE = b"\x1a"
+
+_BY_WORD = {b"set": "text", b"unset": "kept", b"input": "text", b"auto": "guessed"}
+
+
+class LineEndings(Enum):
+    """What happens to a file's line endings."""
+
+    KEPT = "kept"
+    TEXT = "text"
+    GUESSED = "guessed"
+
+
+def endings(attributes: Attributes, *, guess: bool) -> LineEndings:
+    """What the attributes say; ``guess`` is ``core.autocrlf``."""
+    word = _BY_WORD.get(attributes.text) or _BY_WORD.get(attributes.crlf)
+    if word is None and attributes.eol in (b"lf", b"crlf"):
+        return LineEndings.TEXT
+    return LineEndings(word or ("guessed" if guess else "kept"))
+
+
+def as_committed(content: bytes, how: LineEndings, indexed: Callable[[], bytes]) -> bytes:
+    """``content`` as git would commit it; ``indexed`` gives the version in the index, empty when there is none."""
+    if how is LineEndings.KEPT or b"\r\n" not in content:
+        return content
+    if how is LineEndings.GUESSED and (looks_binary(content) or _has_crlf(indexed())):
+        return content
+    return content.replace(b"\r\n", b"\n")
+
+
+def looks_binary(content: bytes) -> bool:
+    r"""Whether git guesses that ``content`` is no text: a NUL, a lone CR, or too much that cannot be printed.
+
+    >>> looks_binary(b"a\r\nb\n"), looks_binary(b"a\rb\n"), looks_binary(b"\x01a\n")
+    (False, True, True)
+    """
+    pairs, returns, feeds = (content.count(sign) for sign in (b"\r\n", b"\r", b"\n"))
+    if returns > pairs or b"\0" in content:
+        return True
+    unprintable = len(content) - len(content.translate(None, _UNPRINTABLE))
+    printable = len(content) - unprintable - returns - feeds
+    return printable // _BINARY_SHARE < unprintable - content.endswith(_END_OF_FILE)
+
+
+def _has_crlf(content: bytes) -> bool:
+    return b"\r\n" in content and not looks_binary(content)
+
+
+# What the index and the configuration say about a work tree: which files are tracked, where a setting comes from.
+# ``open`` in surroundings.py. Listing the index reads no file of the work tree, so no filter runs; printing a setting
+# uses none of what it names.
+
+
+OUR_OWN = b"command"
+"""The scope of the settings that this door itself gives on the command line."""
+
+
+def list_tracked(git: Git, paths: Iterable[RepoPath]) -> frozenset[RepoPath]:
+    """The files in the index at or below ``paths``; no paths, no files."""
+    wanted = list(paths)
+    if not wanted:
+        return frozenset()
+    return parse_tracked(git.run("ls-files", "-z", "--cached", "--full-name", *pathspecs(wanted)))
+
+
+def path_setting(git: Git, name: str) -> Path | None:
+    """The setting ``name``, a path, as it is in force without us; ``~`` is replaced."""
+    return parse_setting(git.run("config", "-z", "--show-scope", "--type=path", "--get-all", name, fine=(0, 1)))
+
+
+def parse_tracked(answer: bytes) -> frozenset[RepoPath]:
+    """The files that ``git ls-files -z`` names."""
+    return frozenset(repo_path(path) for path in answer.split(b"\0") if path)
+
+
+def parse_setting(answer: bytes) -> Path | None:
+    """The last of the values in ``git config -z --show-scope --get-all`` that is not ours."""
+    fields = answer.split(b"\0")
+    if fields.pop() or len(fields) % 2:
+        raise rubbish("scopes and values are expected", answer)
+    values = [value for scope, value in zip(fields[::2], fields[1::2], strict=True) if scope != OUR_OWN]
+    return Path(os.fsdecode(values[-1])) if values else None
+
 
 PATTERNS_BYTES_MAX = 4 << 20
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from custody.graph.acyclic import TopologicalOrder
-from custody.graph.book import Book
+from custody.graph.book import Book, TopologicalOrder
 from custody.graph.model import Edge
 
 Arcs = Mapping[str, Iterable[str]]

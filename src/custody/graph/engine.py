@@ -12,11 +12,9 @@ from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Node
 from custody.graph.paths import Cost, GraphPath, shortest_path
 from custody.graph.prediction import NEXT_MAX, CallSuggestion, NextModel, SessionState, explain_suggestions
 from custody.graph.rules import GraphRules
-from custody.graph.shelf import EdgeShelf
 from custody.graph.similarity import SIMILAR_MAX, Formula, SimilarNode, adamic_adar
-from custody.graph.span_drafts import SpanInput
-from custody.graph.spans import SpanRepair, forest_of
-from custody.graph.table import weight_of
+from custody.graph.spans import SpanInput, SpanRepair, forest_of
+from custody.graph.table import EdgeShelf, weight_of
 
 if TYPE_CHECKING:
     from custody.graph.csr import Matrix

@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from custody.graph.elements import Element, GraphPicture, edge_element, node_element
+from custody.graph.elements import Element, GraphPicture, edge_element, node_element, place_nodes
 from custody.graph.engine import Snapshot
-from custody.graph.layout import place_nodes
 from custody.graph.model import Edge, EdgeKey, EdgeType, Node
 
 

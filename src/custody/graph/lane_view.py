@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 from custody.graph.elements import DRAWN_MAX, Element, GraphPicture, call_element, node_element
+from custody.graph.lessons import directly_before
 from custody.graph.model import STRUCTURAL, CallSpan, EdgeType
-from custody.graph.sibling_order import directly_before
 from custody.graph.spans import SpanForest
 
 MOMENT_X, LANE_Y = 24, 40

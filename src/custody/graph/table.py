@@ -4,10 +4,11 @@ An edge is known here by its row, a number. Columns take a few bytes for each ed
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 from custody.graph.lessons import EdgeCounts, newest
-from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Witness
+from custody.graph.model import Edge, EdgeKey, EdgeSource, EdgeType, Node, Witness
 from custody.graph.rules import GraphRules
 
 _TYPES = tuple(EdgeType)
@@ -140,3 +141,19 @@ def _fit(at_ns: int) -> int:
 
 def _time(kept: int) -> int | None:
     return None if kept == _UNKNOWN else kept
+
+
+# What the engine needs of whoever stores a graph between two runs.
+
+
+class EdgeShelf(Protocol):
+    """Where a graph is stored: a table of nodes and one of edges, with indexes on type, on source and on both."""
+
+    def nodes(self) -> Iterable[Node]:
+        """Every node."""
+
+    def edges(self) -> Iterable[Edge]:
+        """Every edge, those that were set aside too."""
+
+    def put(self, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
+        """Store these, all or none, each instead of the one with the same key."""

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from custody.graph.elements import DRAWN_MAX, Element, GraphPicture, call_element, node_element
-from custody.graph.layout import place_nodes
+from custody.graph.elements import DRAWN_MAX, Element, GraphPicture, call_element, node_element, place_nodes
 from custody.graph.model import STRUCTURAL, CallSpan, EdgeType, Status
 from custody.graph.spans import SpanForest
 

@@ -27,7 +27,7 @@ from custody.core.wire.time import ns_from, text_from
 from custody.git import NoObject, Object, ObjectReader, Repository, discover
 from custody.intake.import_traces import ImportProblems, append_batches
 from custody.intake.import_transcripts import import_transcripts
-from custody.intake.wire.claims import ImportEntireReport
+from custody.intake.wire import ImportEntireReport
 from custody.workspace.workspace import Workspace
 
 BRANCH = "entire/checkpoints/v1"

@@ -13,7 +13,7 @@ from custody.core.wire.canonical import parse
 from custody.core.wire.event import GENERIC
 from custody.core.wire.report import ImportEventsReport
 from custody.intake.import_traces import ImportProblems
-from custody.intake.redaction import key_for, redact_event_payload
+from custody.intake.record import key_for, redact_event_payload
 from custody.workspace.workspace import Workspace
 
 BATCH_RECORDS = 1000

@@ -12,13 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from custody.capture.claims.agent_trace import LineClaim, Range, commit_trace, trace_value
-from custody.capture.claims.git_ai import parse_note
-from custody.capture.claims.git_ai_note import GitAiNote, NoteAuthor, assign_claimed_lines
+from custody.capture.claims.git_ai import GitAiNote, NoteAuthor, assign_claimed_lines, parse_note
 from custody.capture.claims.traces import event_of
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
@@ -34,7 +32,7 @@ from custody.git import (
     read_small_file,
 )
 from custody.intake.import_traces import ImportProblems, append_batches, redaction_key, trace_arrival
-from custody.intake.wire.claims import ImportGitAiReport
+from custody.intake.wire import ImportGitAiReport
 from custody.workspace.workspace import Workspace
 
 PRODUCER = "git-ai"

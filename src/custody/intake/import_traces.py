@@ -22,7 +22,7 @@ from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, dump, parse
 from custody.core.wire.report import ImportProblem, ImportTracesReport
 from custody.core.wire.time import text_from
 from custody.git import WorkFile
-from custody.intake.redaction import key_for, redact_event_payload
+from custody.intake.record import key_for, redact_event_payload
 from custody.store import AppendResult, Store, StoreUnwritable
 from custody.workspace.workspace import Workspace
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from custody.capture import (
+    TRANSCRIPT_READERS,
     FileLine,
     LineProblem,
     SkippedLine,
@@ -18,19 +19,18 @@ from custody.capture import (
     TranscriptReader,
     lines_for,
 )
-from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import EventId, SessionId
+from custody.core.ids import EventId, SessionId, digest_of
 from custody.core.record import Record
 from custody.core.wire.arrival import Arrival, arrival_from, transcript_key
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import Json, dump
-from custody.core.wire.report import ImportTranscriptsReport
+from custody.core.wire.report import ImportAgentsReport, ImportTranscriptsReport
 from custody.git import ObjectInfo
+from custody.intake.backfill import Paths, paths_of_history, work_trees
 from custody.intake.import_traces import ImportProblems
 from custody.intake.queries import calls_of_session
-from custody.intake.redaction import key_for, redact_event_payload
-from custody.intake.transcript_paths import Paths, paths_of_history, work_trees
+from custody.intake.record import key_for, redact_event_payload
 from custody.store import Store
 from custody.workspace.workspace import Workspace
 
@@ -320,3 +320,22 @@ def _size(file: Path) -> int:
         return file.stat().st_size
     except OSError:
         return 0  # named when the file is read
+
+
+# Import what every agent left on this machine of this repository: one after the other, none in the way of another.
+
+
+def import_agents(workspace: Workspace) -> ImportAgentsReport:
+    """What each agent whose sessions we can read left here; one that cannot be looked at is named."""
+    read: list[ImportTranscriptsReport] = []
+    trouble: dict[str, str] = {}
+    for agent, reader in TRANSCRIPT_READERS.items():
+        try:
+            read.append(import_transcripts(workspace, reader, None))
+        except InputError as error:
+            trouble[agent] = error.message
+    return ImportAgentsReport(
+        agents=[report for report in read if report.files],
+        without=[report.agent for report in read if not report.files],
+        trouble=trouble,
+    )

@@ -20,7 +20,7 @@ from custody.core.errors import SpoolError
 from custody.core.views import SpanKind, SpanPhase, SpanStatus
 from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX
 from custody.core.wire.time import text_from
-from custody.intake.redaction import redact_event_payload
+from custody.intake.record import redact_event_payload
 
 FILE_BYTES_MAX = 4 * 1024 * 1024
 NAME_MAX, KEY_MAX, TEXT_MAX = 200, 100, 1000

@@ -11,17 +11,18 @@ from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import TRANSCRIPT, FileEdit, Prompt, Session, SourceAccess, ToolCall, View
 from custody.core.wire.report import AgentLine, CallLine, LogReport, PromptLine, SessionLine, SessionReport
 from custody.core.wire.time import text_from
-from custody.intake.install.agent_names import check_agent
+from custody.intake.install.agent_status import check_agent
 from custody.intake.queries import agent_rows
-from custody.ledger.queries.calls import call_ids, last_calls
-from custody.ledger.queries.edits import paths_of_session
-from custody.ledger.queries.prompts import prompts_of_session
-from custody.ledger.queries.sessions import (
+from custody.ledger.queries import (
     SessionRow,
     SessionView,
     agents_of_session,
+    call_ids,
     first_session_views,
+    last_calls,
     last_session_views,
+    paths_of_session,
+    prompts_of_session,
     session_count,
     session_rows,
     session_views,

@@ -7,8 +7,7 @@ that is traced, and nothing changes what that code returns.
 
 from typing import TYPE_CHECKING, Any
 
-from custody.sdk.binding import bind
-from custody.sdk.decorators import capability, tool
+from custody.sdk.decorators import bind, capability, tool
 from custody.sdk.outbox import configure, flush, lost, shutdown
 from custody.sdk.propagation import (
     continued,
@@ -22,7 +21,7 @@ from custody.sdk.records import SpanRecord
 from custody.sdk.spans import Span, span
 
 if TYPE_CHECKING:
-    from custody.sdk.executor import ContextExecutor as ContextExecutor
+    from custody.sdk.decorators import ContextExecutor
 
 __all__ = [
     "ContextExecutor",
@@ -48,7 +47,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """``ContextExecutor``, whose parent class not every program has loaded."""
     if name == "ContextExecutor":
-        from custody.sdk.executor import ContextExecutor
+        from custody.sdk.decorators import ContextExecutor
 
         return ContextExecutor
     raise AttributeError(name)

@@ -15,9 +15,8 @@ from typing import Any, Protocol
 from custody.core.errors import InputError
 from custody.sdk.execution import Calls, CallTraceEvent, OpenCall, TooManyCalls
 from custody.sdk.propagation import HEADER, VARIABLE, current_traceparent
-from custody.sdk.results import ToolFailed, plain_result
 from custody.sdk.spans import running
-from custody.sdk.worker_door import Limits, WorkerEnd, WorkerProcess
+from custody.sdk.worker import Limits, WorkerEnd, WorkerProcess
 from custody.sdk.worker_messages import (
     CapabilityEnd,
     CapabilityStart,
@@ -25,7 +24,9 @@ from custody.sdk.worker_messages import (
     RpcCall,
     RpcResult,
     Task,
+    ToolFailed,
     parse_child_message,
+    plain_result,
     write,
 )
 

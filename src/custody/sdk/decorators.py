@@ -1,13 +1,178 @@
 """``@capability`` and ``@tool``: a span around every call of a function, of whatever kind it is."""
 
 import sys
-from collections.abc import AsyncIterator, Callable, Generator
-from functools import wraps
-from typing import Any, TypeVar, overload
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import Token, copy_context
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
-from custody.sdk.calls import is_async_generator_function, is_coroutine_function, is_generator_function
-from custody.sdk.generator_span import AsyncSteps, GeneratorSteps
-from custody.sdk.spans import Span
+from custody.sdk.spans import Span, SpanIds, running
+
+# What kind of function this is, without the cost of importing ``inspect``.
+
+
+_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200
+"""Flags of a code object, as the language reference of the interpreter has them."""
+
+
+def is_coroutine_function(fn: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine."""
+    return bool(_flags(fn) & _COROUTINE)
+
+
+def is_generator_function(fn: Callable[..., Any]) -> bool:
+    """Whether calling it gives a generator."""
+    return bool(_flags(fn) & _GENERATOR)
+
+
+def is_async_generator_function(fn: Callable[..., Any]) -> bool:
+    """Whether calling it gives an asynchronous generator."""
+    return bool(_flags(fn) & _ASYNC_GENERATOR)
+
+
+def _flags(fn: Any) -> int:
+    while isinstance(fn, partial):
+        fn = fn.func
+    fn = getattr(fn, "__func__", fn)
+    code = getattr(fn, "__code__", None) or getattr(vars(type(fn)).get("__call__"), "__code__", None)
+    return getattr(code, "co_flags", 0)
+
+
+# Carry the running span into code that another thread runs.
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def bind(fn: Callable[P, T]) -> Callable[P, T]:
+    """``fn``, to be called anywhere, any number of times at once, inside the span that runs now."""
+    if is_coroutine_function(fn):
+        return cast(Callable[P, T], _bound_coroutine(fn))
+    context = copy_context()
+
+    @wraps(fn)
+    def bound(*args: P.args, **kwargs: P.kwargs) -> T:
+        # A context can be entered once at a time, so that each call has a copy.
+        return context.copy().run(fn, *args, **kwargs)
+
+    return bound
+
+
+def _bound_coroutine(fn: Callable[..., Any]) -> Callable[..., Any]:
+    outer = running.get()
+
+    @wraps(fn)
+    async def bound(*args: Any, **kwargs: Any) -> Any:
+        token = running.set(outer)
+        try:
+            return await fn(*args, **kwargs)
+        finally:
+            running.reset(token)
+
+    return bound
+
+
+# A thread pool whose work runs inside the span in which it was submitted.
+
+
+class ContextExecutor(ThreadPoolExecutor):
+    """``ThreadPoolExecutor`` that carries the caller's context variables; a plain one loses the running span."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Have ``fn`` called in the context that is here now."""
+        return super().submit(copy_context().run, fn, *args, **kwargs)  # type: ignore[arg-type]
+
+
+# Generators step by step: their span runs while they do, and not while whoever asked them does.
+
+
+class _SteppedSpan:
+    """A span that is the running one from one yield to the next."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span.begin()
+        self._inside: SpanIds | None = span.pair
+
+    def _pause(self, token: Token[SpanIds | None]) -> None:
+        self._inside = running.get()
+        try:
+            running.reset(token)
+        except (ValueError, RuntimeError):
+            pass  # the step ended in another context than it began in: there is nothing of ours to take out of this one
+
+    def _left(self, kind: type[BaseException], finished: type[Exception]) -> None:
+        self._span.end(None if kind is finished else kind)
+
+
+class GeneratorSteps(_SteppedSpan):
+    """A generator as ``yield from`` takes it."""
+
+    def __init__(self, inner: Generator[Any, Any, Any], span: Span) -> None:
+        super().__init__(span)
+        self._inner = inner
+
+    def __iter__(self) -> "GeneratorSteps":
+        return self
+
+    def __next__(self) -> Any:
+        return self._step(self._inner.__next__)
+
+    def send(self, value: Any) -> Any:
+        """Go on with a value."""
+        return self._step(self._inner.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        """Go on with an exception."""
+        return self._step(self._inner.throw, *error)
+
+    def close(self) -> None:
+        """End it early."""
+        self._step(self._inner.close)
+        self._span.end(GeneratorExit)
+
+    def _step(self, call: Callable[..., Any], *values: Any) -> Any:
+        token = running.set(self._inside)
+        try:
+            return call(*values)
+        except BaseException as error:
+            self._left(type(error), StopIteration)
+            raise
+        finally:
+            self._pause(token)
+
+
+class AsyncSteps(_SteppedSpan):
+    """An asynchronous generator whose every step runs inside its span."""
+
+    def __init__(self, inner: AsyncGenerator[Any, Any], span: Span) -> None:
+        super().__init__(span)
+        self._inner = inner
+
+    async def asend(self, value: Any) -> Any:
+        """Go on with a value."""
+        return await self._step(self._inner.asend(value))
+
+    async def athrow(self, error: BaseException) -> Any:
+        """Go on with an exception."""
+        return await self._step(self._inner.athrow(error))
+
+    async def aclose(self) -> None:
+        """End it early."""
+        await self._step(self._inner.aclose())
+        self._span.end(GeneratorExit)
+
+    async def _step(self, step: Awaitable[Any]) -> Any:
+        token = running.set(self._inside)
+        try:
+            return await step
+        except BaseException as error:
+            self._left(type(error), StopAsyncIteration)
+            raise
+        finally:
+            self._pause(token)
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 

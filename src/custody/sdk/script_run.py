@@ -2,17 +2,84 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any, TextIO
 
-from custody.core.errors import CustodyError, WorldError
+import msgspec
+
+from custody.core.errors import CustodyError, InputError, WorldError
+from custody.core.wire.report import Report
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
 from custody.sdk.execution import CallTraceEvent
 from custody.sdk.outbox import OUT, configure, flush
-from custody.sdk.run_report import GraphCall, GraphRunReport
-from custody.sdk.script_inputs import open_server, script_in, servers_in
-from custody.sdk.server_file import McpServer
+from custody.sdk.server_file import McpServer, read_servers
+
+# What ``custody graph run`` answers.
+
+
+class GraphCall(msgspec.Struct, frozen=True):
+    """One call of a run: what was called, inside what, when, and how it came out."""
+
+    trace_id: str
+    parent_trace_id: str | None
+    node: str
+    started_ns: int
+    ended_ns: int
+    success: bool
+    error: str | None = None
+
+
+class GraphRunReport(Report, frozen=True, kw_only=True, tag="graph-run"):
+    """How a script came out, and its calls in the order in which they began; ``found`` when it failed."""
+
+    execution: str
+    success: bool
+    result: Any
+    error: str | None
+    trace: str | None
+    stdout: str
+    stderr: str
+    dropped_bytes: int
+    calls: list[GraphCall]
+
+
+# What ``custody graph run`` needs from outside: the script, the servers of a file, and the servers themselves.
+
+
+SCRIPT_BYTES_MAX = 4 * 1024 * 1024
+
+
+def script_in(path: Path) -> str:
+    """The text of a script."""
+    try:
+        return _bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"'{path}' is not UTF-8 at byte {error.start}", hint="a script is Python in UTF-8") from error
+
+
+def servers_in(path: Path) -> dict[str, McpServer]:
+    """The MCP servers that a configuration file names."""
+    return read_servers(_bytes(path))
+
+
+def open_server(name: str, server: McpServer, errors: TextIO) -> AbstractAsyncContextManager[Any]:
+    """A session with a server, for as long as the block lasts."""
+    from custody.sdk.servers import start_server_session
+
+    return start_server_session(name, server, errors)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(SCRIPT_BYTES_MAX + 1)
+    except OSError as error:
+        raise InputError(f"cannot read '{path}': {error.strerror}") from error
+    if len(data) > SCRIPT_BYTES_MAX:
+        raise InputError(f"'{path}' has more than {SCRIPT_BYTES_MAX:,} bytes")
+    return data
+
 
 START_SECONDS = 30.0
 """A server that has not greeted by then does not start."""

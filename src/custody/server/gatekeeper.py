@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from custody.core.errors import CustodyError
-from custody.server.app.tenancy_model import Grant
+from custody.server.app.tenancy import Grant
 from custody.server.auth import TokenCheck
 from custody.server.endpoints import PROJECT
 from custody.server.problems import MEDIA, SAFE, HttpProblem, body_of, busy, page_of, problem_of, wants_page

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from custody.core.errors import HTTP_BUG, CustodyError, WorldError, http_status
 from custody.server.pages.attempt import NOT_NOW, TRY_AGAIN
-from custody.server.pages.policy import POLICY
+from custody.server.pages.frame import POLICY
 from custody.server.wire.service import Problem, encode_answer
 
 MEDIA = "application/problem+json"
@@ -110,7 +110,7 @@ def wants_page(accept: str | None, path: str) -> bool:
 
 def page_of(refusal: HttpProblem, address: str) -> tuple[bytes, dict[str, str]]:
     """The page that says so, and its headers; ``address`` is what was asked for."""
-    from custody.server.pages.refusal import refusal_page
+    from custody.server.pages.frame import refusal_page
 
     _, title = TITLES[refusal.status]
     page = refusal_page(refusal.status, title, refusal.detail, refusal.remedy, _clean(address))

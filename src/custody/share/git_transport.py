@@ -17,7 +17,7 @@ from custody.core.record import ChainTip
 from custody.core.wire.arrival import ERASED
 from custody.git import Exchange, FileAt, NoObject, Object, ObjectReader
 from custody.share.chain_exchange import stretch_lines
-from custody.share.wire.sharing import (
+from custody.share.wire import (
     ABOUT,
     CHUNK_RECORDS,
     ORIGINS,

@@ -8,7 +8,7 @@ files do not matter. Shared runs shorter than ``k`` never show.
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from custody.sketch.hash import hash64
+from custody.sketch.hashing import hash64
 
 _PRIME = (1 << 61) - 1
 _BASE = 0x1B87_3593_CC9E_2D51

@@ -4,13 +4,10 @@ May touch the database and the head files beside it. It never reads the spool, r
 random numbers are passed in.
 """
 
-from custody.store.db import DamagedStoreError, Db, StoreUnwritable, placeholders
+from custody.store.db import SCHEMA_VERSION, DamagedStoreError, Db, StoreUnwritable, placeholders
 from custody.store.heads import Heads, KeptHead
-from custody.store.migrate import SCHEMA_VERSION
-from custody.store.project_schema import SERVICE_ROLE
-from custody.store.projection import DerivedTables, ObservedView, RecordReader
-from custody.store.record_filter import EVERYTHING, RecordFilter
-from custody.store.snapshot import claimed_until, copy_until, erased_since, own_among, own_as
+from custody.store.postgres import SERVICE_ROLE
+from custody.store.projection import EVERYTHING, DerivedTables, ObservedView, RecordFilter, RecordReader
 from custody.store.sqlite import open_sqlite, open_sqlite_to_read, overlay
 from custody.store.store import (
     AppendResult,
@@ -19,6 +16,11 @@ from custody.store.store import (
     Store,
     StoreEnvironment,
     ViewWiring,
+    claimed_until,
+    copy_until,
+    erased_since,
+    own_among,
+    own_as,
 )
 from custody.store.tables import Body, read_erased_digest, split_batches
 from custody.store.team import drop_project, make_project, open_postgres

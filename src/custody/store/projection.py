@@ -7,7 +7,7 @@ again.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from custody.core.errors import InputError
 from custody.core.ids import Digest, RecordRef, Seq, StoreId
@@ -296,7 +296,7 @@ class Projection:
         outline = self._tables.outline(record.entry.digest)
         if outline is None:
             return ()
-        from custody.core.wire.outline import views_from  # few stores hold any
+        from custody.core.wire.body import views_from  # few stores hold any
 
         return views_from(outline)
 
@@ -335,3 +335,45 @@ def _stretches(refs: Iterable[RecordRef]) -> Iterator[list[RecordRef]]:
 def _is_near(stretch: Sequence[RecordRef], ref: RecordRef) -> bool:
     first, last = stretch[0], stretch[-1]
     return ref.store == last.store and ref.seq - last.seq <= NEAR and ref.seq - first.seq < PAGE
+
+
+# Which records a question is about: all, or only those that were recorded here as it happened.
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Records that stand in one of ``chains`` and are neither of one of ``kinds`` nor of an event named ``event``…
+
+    Without an event everything is meant.
+    """
+
+    event: str = ""
+    kinds: tuple[str, ...] = ()
+    chains: tuple[StoreId, ...] = ()
+
+    def where(self, table: str) -> str:
+        """What a condition on rows of ``table`` is followed by; its values are ``values``."""
+        if not self.event:
+            return ""
+        return (
+            f" AND EXISTS (SELECT 1 FROM record WHERE record.store_id = {table}.store_id AND record.seq = {table}.seq"
+            f" AND record.event_id NOT LIKE ? AND record.kind NOT IN ({_marks(self.kinds)})"
+            f" AND record.store_id IN ({_marks(self.chains)}))"
+        )
+
+    @property
+    def values(self) -> tuple[SqlValue, ...]:
+        """The values of the condition, in its order."""
+        return (f"{self.event}%", *_ensure_not_empty(self.kinds), *_ensure_not_empty(self.chains)) if self.event else ()
+
+
+EVERYTHING: Final = RecordFilter()
+
+
+def _ensure_not_empty(names: Sequence[str]) -> tuple[str, ...]:
+    """At least one name, since no database takes an empty list; nothing is called by the empty one."""
+    return tuple(names) or ("",)
+
+
+def _marks(names: Sequence[str]) -> str:
+    return ", ".join("?" * len(_ensure_not_empty(names)))

@@ -15,8 +15,7 @@ from pathlib import Path
 from custody.core.errors import StoreError
 from custody.core.ids import StoreId
 from custody.store.db import DamagedStoreError, Db, Dialect, Row, SqlValue, StoreUnwritable
-from custody.store.file_birth import birth_ns
-from custody.store.seal import Seal
+from custody.store.seal import Seal, birth_ns
 
 APPLICATION_ID = 0x43757374
 """'Cust' in the file's header: this file is ours."""

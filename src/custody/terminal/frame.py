@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from custody.core.errors import EXIT, InputError, Outcome
-from custody.core.project import DEFAULT_PROJECT, project_name
+from custody.core.ids import DEFAULT_PROJECT, project_name
 from custody.core.wire.report import Report, encode_report
-from custody.workspace.resources import CommandResources
-from custody.workspace.workspace import Progress, Workspace
+from custody.workspace.workspace import CommandResources, Progress, Workspace
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -130,3 +132,35 @@ class _Bar:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+# A verb that has parts, each imported when it is asked for.
+
+
+CommandTable = Mapping[str, tuple[str, str]]
+"""The parts by name: each with its function as ``module:name``, and its one-line help. The overview imports none."""
+
+
+class CommandGroup(click.Group):
+    """A group that knows its parts from a table."""
+
+    def __init__(self, *args: Any, parts: CommandTable = MappingProxyType({}), **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._parts = parts
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every part."""
+        return list(self._parts)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one part."""
+        if cmd_name not in self._parts:
+            return None
+        module, _, name = self._parts[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The overview, without importing any part."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in self._parts.items()])

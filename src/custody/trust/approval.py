@@ -8,10 +8,10 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from custody.core.glob import matches
+from custody.core.paths import matches
 from custody.trust.model import Approval, ChangeAuthor, ReviewReason, ReviewRequirement, Trust
 from custody.trust.rules import TrustRules
-from custody.trust.tiers import against_record, against_size, lines_max
+from custody.trust.score import against_record, against_size, lines_max
 
 HOUR_NS = 3_600 * 1_000_000_000
 MINUTE_NS = 60 * 1_000_000_000

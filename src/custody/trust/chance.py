@@ -5,14 +5,13 @@ top; rejected is not. The same decisions in the same order give the same chance,
 """
 
 import math
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from custody.trust.levels import LEVELS, PRIOR_SAMPLES, LevelCase, LevelRate, Levels
-from custody.trust.logistic import Weights
 from custody.trust.model import DecisionType
-from custody.trust.rating import RATINGS, Ratings, logit_of, probability_of
 from custody.trust.rules import TrustRules
 from custody.trust.score import (
     COMPLEXITY_LINES_MIN,
@@ -22,7 +21,163 @@ from custody.trust.score import (
     decay_score,
     move_score,
 )
-from custody.trust.sizes import Sizes
+
+# Ratings of agents and repositories: how much better or worse than everyone, in log-odds, and how sure.
+# As in Glicko, an outcome moves a rating the more, the less it was expected and the less sure the rating was; a
+# rating that rests becomes less sure again. Three of them add up: the agent's, the repository's, the agent's in the
+# repository.
+
+
+RATINGS = ("agent", "repository", "pair")
+
+VARIANCE_MAX = 0.25
+"""How unsure a new rating is, as a variance of log-odds, chosen on the first half of the stream in ``bench``."""
+VARIANCE_GROWTH_PER_DAY = 0.03
+"""How much less sure a rating becomes in a day without decisions, chosen with ``VARIANCE_MAX``."""
+
+RatingKey = tuple[str, ...]
+
+
+class Ratings:
+    """A mean and a variance for every agent, every repository and every pair of them."""
+
+    def __init__(self) -> None:
+        self._rated: dict[RatingKey, tuple[float, float, int]] = {}
+
+    def of(self, case: LevelCase) -> list[float]:
+        """The ratings of the change's agent, of its repository, and of the two together."""
+        return [self._rated.get(key, (0.0, 0.0, 0))[0] for key in _keys(case)]
+
+    def learn(self, case: LevelCase, base: float, *, good: bool, at_ns: int) -> None:
+        """Move the three ratings by an outcome; ``base`` is what everyone's rate is in log-odds."""
+        keys = _keys(case)
+        rated = [self._rested(key, at_ns) for key in keys]
+        expected = probability_of(base + math.fsum(mean for mean, _, _ in rated))
+        doubt = expected * (1.0 - expected)
+        spread = 1.0 + doubt * math.fsum(variance for _, variance, _ in rated)
+        for key, (mean, variance, since_ns) in zip(keys, rated, strict=True):
+            moved = mean + variance * (good - expected) / spread
+            self._rated[key] = (moved, variance - variance * variance * doubt / spread, since_ns)
+
+    def _rested(self, key: RatingKey, now_ns: int) -> tuple[float, float, int]:
+        mean, variance, since_ns = self._rated.get(key, (0.0, VARIANCE_MAX, now_ns))
+        if now_ns <= since_ns:
+            return mean, variance, since_ns
+        grown = variance + VARIANCE_GROWTH_PER_DAY * (now_ns - since_ns) / NS_PER_DAY
+        return mean, min(grown, VARIANCE_MAX), now_ns
+
+
+def probability_of(logit: float) -> float:
+    """The probability with these log-odds.
+
+    >>> probability_of(0.0), round(probability_of(math.log(3)), 6), probability_of(-1000.0)
+    (0.5, 0.75, 0.0)
+    """
+    if logit >= 0:
+        return 1.0 / (1.0 + math.exp(-logit))
+    odds = math.exp(logit)
+    return odds / (1.0 + odds)
+
+
+def logit_of(probability: float) -> float:
+    """The log-odds of a probability.
+
+    >>> logit_of(0.5), round(logit_of(0.75) - math.log(3), 6)
+    (0.0, 0.0)
+    """
+    return math.log(probability / (1.0 - probability))
+
+
+def _keys(case: LevelCase) -> tuple[RatingKey, RatingKey, RatingKey]:
+    return ("agent", case.agent), ("repository", case.repository), ("pair", case.repository, case.agent)
+
+
+# How much each input of a chance counts: weights that are learnt from outcomes, one after the other.
+# A logistic regression, learnt online as a Gaussian over the weights (an extended Kalman filter): the more was seen,
+# the smaller the steps. What is learnt on a day counts from the next day on, so that on one day equal inputs give
+# equal chances, and a decision about an agent moves its own record only.
+
+
+DOUBT_MIN = 1e-3
+"""However sure a prediction was, an outcome teaches at least as much as one of this variance."""
+
+
+class Weights:
+    """Weights of so many inputs, none larger than ``most``, whatever a stream of odd outcomes would teach.
+
+    The first ``floored`` are never negative: more of such an input never hurts.
+    """
+
+    def __init__(self, start: Sequence[float], variance: float, floored: int, most: float) -> None:
+        self._learnt = list(start)
+        self._counting = list(start)
+        self._day: int | None = None
+        self._floored = floored
+        self._most = most
+        size = range(len(start))
+        self._spread = [[variance if row == column else 0.0 for column in size] for row in size]
+
+    def on(self, at_ns: int) -> list[float]:
+        """The weights that count at a moment: those learnt before its day began."""
+        newer = self._day is None or at_ns // NS_PER_DAY > self._day
+        return self._learnt if newer else self._counting
+
+    def learn(self, inputs: Sequence[float], *, good: bool, at_ns: int) -> None:
+        """Move the weights by one outcome; an input of 0 teaches nothing about its own weight."""
+        day = at_ns // NS_PER_DAY
+        if self._day is None or day > self._day:
+            self._counting, self._day = list(self._learnt), day
+        there = [place for place, value in enumerate(inputs) if value]
+        expected = probability_of(sum(self._learnt[place] * inputs[place] for place in there))
+        doubt = max(expected * (1.0 - expected), DOUBT_MIN)
+        gains = [sum(row[place] * inputs[place] for place in there) for row in self._spread]
+        spread = 1.0 + doubt * sum(gains[place] * inputs[place] for place in there)
+        surprise, shrink = (good - expected) / spread, doubt / spread
+        for place, gain in enumerate(gains):
+            if gain:
+                self._move(place, gain * surprise)
+                row, factor = self._spread[place], gain * shrink
+                self._spread[place] = [value - factor * other for value, other in zip(row, gains, strict=True)]
+
+    def _move(self, place: int, step: float) -> None:
+        least = 0.0 if place < self._floored else -self._most
+        self._learnt[place] = min(max(self._learnt[place] + step, least), self._most)
+
+
+# The size of a change as inputs of its chance: which bucket it is in, compared with the sizes that were seen.
+# Whether a size is known at all often depends on how a change was treated, so knowing it must say nothing by itself:
+# over all known sizes the inputs average to 0, and an unknown size is 0 in all of them.
+
+
+class Sizes:
+    """How often each bucket was seen; what is seen on a day counts from the next day on, as weights do."""
+
+    def __init__(self) -> None:
+        self._seen = [1.0 for _ in COMPLEXITY_LINES_MIN]
+        self._counting = list(self._seen)
+        self._day: int | None = None
+
+    def of(self, lines: int | None, now_ns: int) -> list[float]:
+        """One input for each bucket."""
+        if lines is None:
+            return [0.0 for _ in COMPLEXITY_LINES_MIN]
+        newer = self._day is None or now_ns // NS_PER_DAY > self._day
+        seen = self._seen if newer else self._counting
+        total, own = sum(seen), _bucket(lines)
+        return [(place == own) - count / total for place, count in enumerate(seen)]
+
+    def learn(self, lines: int | None, at_ns: int) -> None:
+        """Count a size; an unknown one is none."""
+        day = at_ns // NS_PER_DAY
+        if self._day is None or day > self._day:
+            self._counting, self._day = list(self._seen), day
+        if lines is not None:
+            self._seen[_bucket(lines)] += 1.0
+
+
+def _bucket(lines: int) -> int:
+    return bisect_right(COMPLEXITY_LINES_MIN, lines) - 1
+
 
 CHANCE_MIN, CHANCE_MAX = 0.01, 0.99
 """No chance is lower or higher: log loss is infinite at 0 and at 1."""

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from custody.core.ids import AgentName
 from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, budget_since_ns, may_land
 from custody.trust.chance import is_good
-from custody.trust.engine import make_empty_fold, trust_at
-from custody.trust.fold import Fold
+from custody.trust.engine import Fold, make_empty_fold, trust_at
 from custody.trust.model import Approval, ChangeAuthor, DecisionEntry, DecisionType, ReviewRequirement
 from custody.trust.past_decisions import ChanceMemory, DecisionSource, PastDecision, happenings, moments_of
 from custody.trust.rules import TrustRules

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from custody.attribution.wire.blame import Attribution
-from custody.cite.wire.registry import ReadingWord
+from custody.attribution.wire import Attribution
+from custody.cite.wire import ReadingWord
 from custody.core.wire.report import Report
 
 

@@ -12,22 +12,19 @@ from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.blame import BlameReporter
 from custody.attribution.app.context import AttributionContext, FileVersion, open_attribution
 from custody.attribution.app.findings import LineAttributor
-from custody.attribution.wire.blame import Attribution
+from custody.attribution.wire import Attribution
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, PromptId
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import Prompt, ToolCall, View
 from custody.core.wire.body import digest_text
 from custody.core.wire.time import text_from
 from custody.git import Commit, Person
-from custody.ledger.queries.calls import call_views
-from custody.ledger.queries.conversations import ConversationTables
-from custody.ledger.queries.prompts import prompts_of_session, prompts_until
-from custody.ledger.queries.sessions import session_rows
+from custody.ledger.queries import ConversationTables, call_views, prompts_of_session, prompts_until, session_rows
 from custody.ledger.sessions import session_ends
 from custody.store import ObservedView, Store
-from custody.why.agent import change_link, standing_link
+from custody.why.context import change_link, sources_before, standing_link, starter_of
 from custody.why.report import (
     AnyLink,
     CallLink,
@@ -39,8 +36,6 @@ from custody.why.report import (
     SubagentLink,
     WhyReport,
 )
-from custody.why.sources import sources_before
-from custody.why.subagent import starter_of
 from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000

@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import permutations
 
+from custody.core.evidence import ChangePeriod
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.git import Ancestry, Commit, Comparison, FileDiff, HunkDetail, Person, Repository, Walk
-from custody.workspace.period import ChangePeriod
 
 NS = 1_000_000_000
 NOT_SHOWN = {HunkDetail.BINARY: "is a binary file", HunkDetail.TOO_LARGE: "is too large to be compared line by line"}

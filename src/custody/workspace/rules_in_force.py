@@ -19,8 +19,8 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.core.wire.body import digest_text
+from custody.core.wire.canonical import rule_value, rules_digest
 from custody.core.wire.report import RuleInForce, RulesReport, RulesSource
-from custody.core.wire.rules_digest import rule_value, rules_digest
 from custody.git import NoObject, Object, ObjectReader, Repository, WorkFile
 from custody.workspace.wiring import rule_tables
 from custody.workspace.workspace import Workspace

@@ -13,13 +13,13 @@ from custody.config import RuleTables
 from custody.core.views import View
 from custody.core.wire.canonical import Json
 from custody.core.wire.event import GENERIC
-from custody.core.wire.event_views import views_of
-from custody.core.wire.reader_version import (
+from custody.core.wire.event_views import (
     HOOK_VERSION,
     READER_VERSION,
     REGISTRY_VERSION,
     TRACES_VERSION,
     TRANSCRIPT_VERSION,
+    views_of,
 )
 from custody.store import DerivedTables, RecordReader, Store, ViewWiring
 from custody.workspace.dropped_rules import DROPPED
@@ -49,7 +49,7 @@ READER_NAMES = MappingProxyType(
 """The version and the function of the reader of each kind of record; most questions read no record of most kinds."""
 
 
-DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.queries.standing:StandingTables")
+DERIVED = ("custody.cite.queries.registry:RegistryTables", "custody.trust.queries:StandingTables")
 """The tables that packages derive from records: the store keeps each current with its views."""
 
 

@@ -1,17 +1,19 @@
 """The one wiring place: which repository, which store, which spool, for everything that a verb does."""
 
 import os
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import get_ident
 from typing import TypeVar
 
 from custody.capture.hook.event_home import fallback_of, gaps_in, state_folder
-from custody.capture.spool import Spool
+from custody.capture.spool import RejectedFile, Spool
 from custody.core.errors import InputError, SpoolError, StoreError
-from custody.core.project import DEFAULT_PROJECT, project_name
+from custody.core.ids import DEFAULT_PROJECT, PENDING, project_name
+from custody.core.wire.arrival import make_loss_arrival
 from custody.git import Repository, discover
 from custody.store import (
     SCHEMA_VERSION,
@@ -24,13 +26,108 @@ from custody.store import (
     open_sqlite,
     open_sqlite_to_read,
     overlay,
+    split_batches,
 )
-from custody.workspace.clock import now_ns, token
-from custody.workspace.drain import drain, drain_lost, show
-from custody.workspace.resources import CommandResources
+from custody.workspace.machine import now_ns, token
 from custody.workspace.wiring import VIEWS
 
+# What a command opens once and closes when it ends.
+
+
 T = TypeVar("T")
+
+
+class CommandResources:
+    """The stores, repositories and rules of one command; only the thread that made it shares its stores."""
+
+    def __init__(self) -> None:
+        self._thread = get_ident()
+        self._stores: dict[Hashable, Store] = {}
+        self._opened: list[Store] = []
+        self._values: dict[Hashable, object] = {}
+
+    def idle_store(self, key: Hashable) -> Store | None:
+        """The store that was shared under ``key``, unless it is another thread's or in the middle of a transaction."""
+        store = self._stores.get(key) if get_ident() == self._thread else None
+        return None if store is None or store.in_transaction() else store
+
+    def share(self, key: Hashable, store: Store) -> None:
+        """Keep a store open under ``key`` until the command ends; of another thread, or a second one, do nothing."""
+        if get_ident() == self._thread and key not in self._stores:
+            self._stores[key] = store
+            self._opened.append(store)
+
+    def is_shared(self, store: Store) -> bool:
+        """Whether a store stays open until the command ends."""
+        return any(opened is store for opened in self._opened)
+
+    def forget(self, store: Store) -> None:
+        """Share a store no longer, since it failed: who asks next opens another."""
+        self._stores = {key: shared for key, shared in self._stores.items() if shared is not store}
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` returned the first time that ``key`` was asked for."""
+        if key not in self._values:
+            self._values[key] = make()
+        value: T = self._values[key]  # type: ignore[assignment]  # one key has values of one type
+        return value
+
+    def close(self) -> None:
+        """Close every store that was shared."""
+        self._stores.clear()
+        while self._opened:
+            self._opened.pop().close()
+
+
+# From the spool into the chain: read, append, then forget the files; killed anywhere, the next drain finishes it.
+
+
+BATCH = 256
+"""Events per transaction."""
+
+
+def drain(spool: Spool, store: Store, now_ns: Callable[[], int]) -> int:
+    """Chain every waiting event and set aside what is no event; give how many records that made."""
+    made = 0
+    while spool.names():
+        waiting = spool.oldest(BATCH)
+        if waiting.arrivals:
+            made += len(store.append(waiting.arrivals).made)
+            spool.remove(arrival.entry.event for arrival in waiting.arrivals)
+        if waiting.refused:
+            # First, so that who clears away what was set aside does not clear away that it was.
+            drain_lost([_refused(refused) for refused in waiting.refused], store, now_ns())
+            spool.set_aside(refused.event for refused in waiting.refused)
+    return made
+
+
+def drain_lost(lines: Sequence[str], store: Store, now_ns: int) -> None:
+    """Chain what was counted as lost: who deletes the count later deletes nothing."""
+    arrivals = [make_loss_arrival(line, now_ns) for line in dict.fromkeys(lines)]
+    known = store.tables.known_among([arrival.entry for arrival in arrivals])
+    fresh = [arrival for arrival in arrivals if arrival.entry.event not in known.events]
+    for some in split_batches(fresh, BATCH):
+        store.append(some)
+
+
+def _refused(file: RejectedFile) -> str:
+    """The count of an event that was set aside, at the time that its name has."""
+    at, _, _ = file.event.partition("-")
+    words = f"the waiting event '{file.event}' was set aside: {file.why}"
+    return f"{at} {words}" if at.isascii() and at.isdigit() else words
+
+
+def show(spool: Spool, store: Store) -> int:
+    """Chain waiting events in a store that is only a private copy, leaving the spool as it is."""
+    made = seen = 0
+    total = len(spool.names())
+    while seen < total:
+        waiting = spool.oldest(BATCH, skip=seen)
+        if not waiting.files:
+            break
+        seen += waiting.files
+        made += len(store.append(waiting.arrivals, chain=PENDING).made)
+    return made
 
 
 Talk = Callable[[str], None]

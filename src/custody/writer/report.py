@@ -15,8 +15,7 @@ from custody.cite.app.library import (
     save_report_object,
 )
 from custody.cite.app.writing_steps import DraftLoop, best_of
-from custody.writer.maybe_await import call_maybe_async
-from custody.writer.tools import SourceRepository
+from custody.writer.tools import SourceRepository, call_maybe_async
 
 ModelCall: TypeAlias = Callable[[str], Any]
 """A writer: is handed a prompt and gives a text, at once or later. Anything else that it gives is told to it."""

@@ -1,5 +1,6 @@
 """From what tools give back to results: every source of an answer has its id, every finding keeps it."""
 
+import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import fields as fields_of
@@ -22,7 +23,17 @@ from custody.cite.app.library import (
     source_of_hit,
 )
 from custody.cite.app.writing_steps import assembled, is_hit, named_ids
-from custody.writer.maybe_await import call_maybe_async
+
+# Call what somebody handed over, whether it waits or not; the only file of this package that knows the event loop.
+
+
+async def call_maybe_async(call: Callable[..., Any], *values: Any, **named: Any) -> Any:
+    """What ``call`` gives in the end; what it raises comes through as it is."""
+    if inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None)):  # noqa: B004 - asked of the method, not whether there is one
+        return await call(*values, **named)
+    made = await asyncio.to_thread(call, *values, **named)
+    return await made if inspect.isawaitable(made) else made
+
 
 NESTING_MAX = 6
 """Hits that stand deeper in a tool's answer are not looked for."""

@@ -14,10 +14,18 @@ from custody.attribution.model import (
     TraceEntry,
 )
 from custody.attribution.rules import AttributeRules
-from custody.core.digest import content_hash, digest_of
-from custody.core.ids import AgentName, CommitSha, ContentHash, RecordRef, Seq, SessionId, StoreId
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.ids import (
+    AgentName,
+    CommitSha,
+    ContentHash,
+    RecordRef,
+    Seq,
+    SessionId,
+    StoreId,
+    content_hash,
+    digest_of,
+)
+from custody.core.paths import Lines, RepoPath
 
 DOCUMENT = AttributeRules(profile="document")
 LINEAGE = AttributeRules()

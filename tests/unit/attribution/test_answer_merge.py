@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from custody.attribution.answer_merge import merge_findings
+from custody.attribution.engine import merge_findings
 from custody.attribution.model import AttributionFinding
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from tests.unit.attribution.builders import LINKED, OTHER_FILE, a_candidate, a_segment, an_entry, found
 
 

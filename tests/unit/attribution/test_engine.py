@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH
+from custody.attribution.engine import COMBINATIONS, NONE_TOUCHED, NOT_ENOUGH, STRUCTURAL, is_enough, tier_of
 from custody.attribution.model import Grade, NoAttribution, TraceAttribution, TraceEntry
 from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import SIGNALS, best_range
-from custody.attribution.tiers import COMBINATIONS, STRUCTURAL, is_enough, tier_of
 from custody.core.evidence import Evidence, Signal
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from tests.unit.attribution.builders import (
     AT_ANCESTOR,
     AT_PARENT,

@@ -8,12 +8,11 @@ from typing import Any, Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.engine import attribute
+from custody.attribution.engine import attribute, is_enough
 from custody.attribution.model import AttributionFinding, Grade, Segment, TraceAttribution, TraceCandidate, TraceEntry
 from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import SIGNALS, look
-from custody.attribution.tiers import is_enough
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from tests.unit.attribution.builders import (
     ANCESTOR,
     DIGEST,

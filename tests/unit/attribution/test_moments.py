@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.moments import IMPORTED, FileSnapshot, apply_moment, merge_moments, moment_of, with_taken
-from custody.core.digest import digest_of
-from custody.core.ids import AgentName, CallId, CommitSha, RecordRef, Seq, SessionId, StoreId
+from custody.attribution.lineage import IMPORTED, FileSnapshot, apply_moment, merge_moments, moment_of, with_taken
+from custody.core.ids import AgentName, CallId, CommitSha, RecordRef, Seq, SessionId, StoreId, digest_of
 from custody.core.paths import RepoPath
 from custody.core.views import TRANSCRIPT, FileEdit, FileState, Text
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from custody.attribution.paths import could_name, endings, file_named
+from custody.attribution.text import could_name, endings, file_named
 from custody.core.paths import RepoPath
 
 

@@ -6,7 +6,7 @@ from custody.attribution.model import Segment, TraceCandidate
 from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import SIGNALS
 from custody.core.ids import CommitSha, ContentHash
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from tests.unit.attribution.builders import (
     ANCESTOR,
     AT_ANCESTOR,

@@ -8,7 +8,7 @@ import pytest
 
 from bench import otlp
 from bench.runner import MissingData
-from custody.graph.otlp.json_reader import spans_in
+from custody.graph.otlp.json import spans_in
 from custody.graph.wire.otlp_span import OtlpSpan
 from tests.builders.otlp import a_request, an_otlp_span
 

@@ -15,7 +15,7 @@ from bench import service, service_blame, service_ingest, service_load
 from bench.bars import BenchError, at_least
 from bench.service_load import CLOCK
 from custody.server.app.intake import Intake, RejectedItem
-from custody.server.routes import blame as route
+from custody.server.routes import lines as route
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.house.not_run import CannotBeHad

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from custody.capture import hook_views, lines_of
 from custody.capture.agents.claude.transcript import READER
-from custody.capture.shell_sources import CommandOutcome, opened_by
+from custody.capture.source_use import CommandOutcome, opened_by
 from custody.capture.transcripts import TranscriptLine
 from custody.core.views import Reading, SourceAccess, View
 from custody.core.wire.canonical import Json, parse

@@ -3,8 +3,7 @@
 from hypothesis import strategies as st
 
 from custody.cite.convert import Conversion
-from custody.cite.document import MarkerForm
-from custody.cite.names import LabelIndex
+from custody.cite.document import LabelIndex, MarkerForm
 from custody.cite.subject import AuditSubject
 
 PASSING = b"""# Prices of mackerel

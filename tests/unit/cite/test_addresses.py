@@ -11,13 +11,17 @@ from custody.cite.addresses import (
     GLOBAL_V6,
     LOCAL_NAMES,
     PUBLIC_ONLY,
+    REDACTED,
     REFUSED_V4,
     REFUSED_V6,
     AddressPolicy,
+    RequestTarget,
+    UnfitUrl,
     literal_of,
+    redirected,
+    target_of,
     why_not_public,
 )
-from custody.cite.targets import REDACTED, RequestTarget, UnfitUrl, redirected, target_of
 
 PUBLIC_V4 = ("1.1.1.1", "8.8.8.8", "93.184.215.14", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0")
 PUBLIC_V6 = ("2606:4700:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001:81b::200e", "2620:0:860:ed1a::1")

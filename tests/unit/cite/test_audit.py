@@ -4,12 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.cite.audit import CHECKS, Audit, audit_of
+from custody.cite.audit import CHECKS, READING_CODES, RECORD_CODES, Audit, audit_of
 from custody.cite.codes import CODES, CitationCode
-from custody.cite.convert import convert
+from custody.cite.convert import ConversionTarget, convert
 from custody.cite.opened_check import CHECKS as READING_CHECKS
-from custody.cite.plan import ConversionTarget
-from custody.cite.record_findings import READING_CODES, RECORD_CODES
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
 from custody.core.errors import RulesError

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.breaker import FAILURES_MAX, BreakerState, CircuitBreaker, Ticket, breaker_per_host
+from custody.cite.links import FAILURES_MAX, BreakerState, CircuitBreaker, Ticket, breaker_per_host
 from custody.core.errors import InputError
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.change_findings import find_new_findings, unregistered
+from custody.cite.audit import find_new_findings, unregistered
 from custody.cite.codes import CitationCode
 from custody.cite.rules import CiteRules
 

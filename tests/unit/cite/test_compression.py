@@ -17,9 +17,9 @@ from custody.cite.compression import (
     compress,
     key_sentences,
 )
-from custody.cite.events import ExcerptEvent, Stamp
 from custody.cite.model import ResearchSource, UnknownSource
 from custody.cite.rules import CiteRules
+from custody.cite.shelf import ExcerptEvent, Stamp
 from custody.cite.source_texts import APART, known_text
 from custody.core.errors import InputError
 

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.compression import Level
-from custody.cite.context import HEAD, Context, ContextRequest, build_context, tokens_of
+from custody.cite.context import HEAD, Attention, Context, ContextRequest, build_context, standings, tokens_of
 from custody.cite.model import ResearchSource
 from custody.cite.rules import CiteRules
-from custody.cite.source_rank import Attention, standings
 from custody.cite.source_texts import ContextCandidate
 from custody.core.errors import InputError, RulesError
 

@@ -2,9 +2,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.cite.convert import convert
+from custody.cite.convert import ConversionTarget, convert
 from custody.cite.document import CiteError, MarkerForm
-from custody.cite.plan import ConversionTarget
 from custody.cite.subject import AuditSubject
 from tests.unit.cite.reports import a_report, cited, listed, untouched
 

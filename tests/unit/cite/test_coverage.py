@@ -1,8 +1,7 @@
 import pytest
 
-from custody.cite.coverage import coverage_of
-from custody.cite.evidence import carries_evidence
-from custody.cite.prose import sentences
+from custody.cite.audit import coverage_of
+from custody.cite.prose import carries_evidence, sentences
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
 

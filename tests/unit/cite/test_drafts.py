@@ -6,12 +6,11 @@ from hypothesis import strategies as st
 
 from custody.cite.audit import audit_of
 from custody.cite.codes import CitationCode
-from custody.cite.drafts import ReportDraft, audit_draft, cited_sections, footnoted
+from custody.cite.drafts import CitationWarning, ReportDraft, audit_draft, cited_report, cited_sections, footnoted
 from custody.cite.footnotes import FootnoteFormatter
+from custody.cite.keys import clean_source
 from custody.cite.model import ResearchSource
-from custody.cite.report import CitationWarning, cited_report
 from custody.cite.rules import CiteRules
-from custody.cite.source_merge import clean_source
 from custody.cite.subject import AuditSubject
 from tests.unit.cite.drafts import SOURCES, TEXT, a_passing_text, a_wild_text, some_sources, without
 

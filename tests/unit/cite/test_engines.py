@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from mdit_py_plugins.footnote import footnote_plugin
 
-from custody.cite.convert import convert
-from custody.cite.markdown_ranges import OPTIONS
-from custody.cite.plan import ConversionTarget
+from custody.cite.convert import ConversionTarget, convert
+from custody.cite.markdown import OPTIONS
 from tests.unit.cite.reports import a_report, cited, listed
 
 SCRIPT = b"Words [1].\n\n## Sources\n\n1. <script>alert(1)</script> Generic<T> https://example.org/a>b\n"

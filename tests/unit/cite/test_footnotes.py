@@ -1,10 +1,10 @@
 from datetime import UTC, datetime
 
-from custody.cite.app.convert import csl_sources
+from custody.cite.app.report import csl_sources
 from custody.cite.footnotes import FootnoteFormatter
 from custody.cite.model import ResearchSource
 from custody.cite.subject import AuditSubject
-from custody.cite.wire.audit import CslDate, CslSource
+from custody.cite.wire import CslDate, CslSource
 
 FORMAT = FootnoteFormatter()
 

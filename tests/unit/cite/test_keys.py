@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from custody.cite.keys import content_key, keys_of, nearness
 from custody.cite.model import ResearchSource, SourceError
-from custody.cite.trackers import BY_SITE, EVERYWHERE, PREFIXES
-from custody.cite.urls import loose_key, unwrap_url, url_key, without_credentials
+from custody.cite.urls import BY_SITE, EVERYWHERE, PREFIXES, loose_key, unwrap_url, url_key, without_credentials
 from custody.cite.works import work_key
 
 SAME_PAGE = [

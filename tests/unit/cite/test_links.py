@@ -23,11 +23,11 @@ from custody.cite.links import (
     held_until_ns,
     is_stale,
     look_from,
+    retry_after_seconds,
     select_informative_checks,
     update_link_memory,
     verdict_of,
 )
-from custody.cite.retry_after import retry_after_seconds
 from custody.cite.rules import CiteRules
 from custody.core.errors import RulesError
 

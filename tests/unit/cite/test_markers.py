@@ -1,7 +1,7 @@
 import pytest
 
 from custody.cite.document import MarkerForm
-from custody.cite.markdown_ranges import lay_out
+from custody.cite.markdown import lay_out
 from custody.cite.markers import scan
 from custody.cite.source_list import find_listing
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from custody.cite.near_copies import WAYS, WORDS_MIN, Near, Way, compute_semantic_hash, find_duplicates, near_to
 from custody.cite.vectors import VectorIndex, lexical
 from custody.core.errors import InputError, MissingExtra
-from custody.sketch.simhash import distance
+from custody.sketch.hashing import distance
 
 VOCABULARY = [f"{a}{b}" for a in ("fish", "cache", "north", "price", "paper", "river") for b in "abcdefghijklmnop"]
 words = st.lists(st.sampled_from(VOCABULARY), min_size=WORDS_MIN, max_size=120)

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.codes import CitationCode
-from custody.cite.opened_check import CHECKS, WritingTimes
-from custody.cite.readings import PageReading, Readings, is_page
+from custody.cite.opened_check import CHECKS, PageReading, Readings, WritingTimes, is_page
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
 from custody.core.views import Reading

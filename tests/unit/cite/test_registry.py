@@ -7,8 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.event_fold import GAP_NUMBERS_MAX, MEMBERS_MAX, apply
-from custody.cite.events import (
+from custody.cite.keys import ALSO_BYTES_MAX, ALSO_VALUES_MAX, clean_source, keys_of, richer
+from custody.cite.model import ResearchSource, number_of
+from custody.cite.registry import (
+    aliases_of,
+    identity_of,
+    merges_of,
+    source_of,
+    sources,
+    to_merge,
+    to_register,
+    to_unmerge,
+    to_use,
+    usage_of,
+)
+from custody.cite.shelf import (
     AddressSplit,
+    MemoryShelf,
     MergeReversal,
     RegistrationReason,
     RegistryChange,
@@ -18,12 +33,6 @@ from custody.cite.events import (
     SourceUseEvent,
     Stamp,
 )
-from custody.cite.keys import keys_of
-from custody.cite.model import ResearchSource, number_of
-from custody.cite.registry import to_merge, to_register, to_unmerge, to_use
-from custody.cite.registry_view import aliases_of, identity_of, merges_of, source_of, sources, usage_of
-from custody.cite.shelf import MemoryShelf
-from custody.cite.source_merge import ALSO_BYTES_MAX, ALSO_VALUES_MAX, clean_source, richer
 from custody.core.errors import InputError
 from tests.builders.sources import a_source
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.keys import keys_of
-from custody.cite.salvage import UNUSABLE, salvaged
-from custody.cite.source_merge import clean_source
+from custody.cite.hits import UNUSABLE, salvaged
+from custody.cite.keys import clean_source, keys_of
 
 NAMES = st.sampled_from(
     "title url author publisher date source_type credibility_score relevance_score metadata source_id canonical_key"

@@ -1,6 +1,6 @@
 import pytest
 
-from custody.cite.markdown_ranges import lay_out
+from custody.cite.markdown import lay_out
 from custody.cite.source_list import find_listing
 
 

@@ -4,13 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.cite.event_fold import apply
-from custody.cite.events import RegistryChange, Stamp
 from custody.cite.links import LinkAnswer, LinkCheck, LinkMemory
 from custody.cite.model import ArtifactType, ResearchSource, id_of
-from custody.cite.registry import to_excerpt, to_merge, to_read, to_register, to_use
-from custody.cite.registry_view import sources, suggestions_for, usage_of
-from custody.cite.shelf import MemoryShelf, Shelf
-from custody.cite.staged_shelf import StagedShelf
+from custody.cite.registry import sources, suggestions_for, to_excerpt, to_merge, to_read, to_register, to_use, usage_of
+from custody.cite.shelf import MemoryShelf, RegistryChange, Shelf, StagedShelf, Stamp
 from custody.core.errors import InputError
 from custody.core.views import Reading
 

@@ -10,7 +10,7 @@ import pytest
 
 from custody.cli.json_schema import REPORTS, schemas
 from custody.core.wire.event import EVENTS
-from custody.share.wire.export import ExportLine
+from custody.share.wire import ExportLine
 from tests.builders.events import KINDS as GENERIC_KINDS
 from tests.builders.events import an_event
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.config import FILE_BYTES_MAX
-from custody.config.table_walk import USERS, split_rule_name
+from custody.config.document_files import USERS, split_rule_name
 from custody.core.errors import InputError
 from custody.workspace.rules_in_force import read_rules
 from custody.workspace.wiring import rule_tables

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from custody.config import EffectiveRules
 from custody.core.errors import InputError
-from custody.core.wire.rules_digest import rules_digest
+from custody.core.wire.canonical import rules_digest
 from custody.trust.rules import TrustRules
 from custody.workspace.rules_in_force import read_rules
 from custody.workspace.wiring import rule_tables

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from custody.config import FILE_BYTES_MAX
-from custody.config.user_file import shown_path, user_file
+from custody.config.rule_files import shown_path, user_file
 from custody.core.errors import InputError
 from custody.trust.rules import TrustRules
 from custody.workspace.rules_in_force import read_rules

@@ -10,9 +10,18 @@ from dataclasses import replace
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from custody.core.chain_check import Damage, DamageCode, check_chain
 from custody.core.ids import Digest, EventId, Link, NaturalKey, RecordRef, Seq, StoreId
-from custody.core.record import ChainTip, Record, RecordDraft, chain_entry, empty_head, head_at
+from custody.core.record import (
+    ChainTip,
+    Damage,
+    DamageCode,
+    Record,
+    RecordDraft,
+    chain_entry,
+    check_chain,
+    empty_head,
+    head_at,
+)
 from tests.builders.drawn import STORE, chain_of, chains, entries
 
 OTHER_STORE = StoreId("6" * 32)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.digest import CONTENT_HASH_DIGITS_MIN, content_hash, content_hashes_match, digest_of
+from custody.core.ids import CONTENT_HASH_DIGITS_MIN, content_hash, content_hashes_match, digest_of
 
 line_texts = st.text(max_size=12) | st.text(st.sampled_from("\r\na"), max_size=6)
 hexes = st.text(st.sampled_from("0123456789abcdef"), max_size=20)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.digest import digest_of
 from custody.core.evidence import Evidence, Signal
+from custody.core.ids import digest_of
 
 RULES = digest_of(b"rules")
 points = st.floats(-1e6, 1e6) | st.sampled_from((0.1, 0.2, 0.3, 1e16, 1.0, -1e16))

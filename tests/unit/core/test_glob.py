@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.glob import matches
+from custody.core.paths import matches
 
 
 @pytest.mark.parametrize(

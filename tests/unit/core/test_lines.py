@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.errors import InputError
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 
 numbers = st.integers(1, 40)
 stretches = st.tuples(numbers, numbers).map(lambda ends: Lines(min(ends), max(ends)))

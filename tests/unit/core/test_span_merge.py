@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.ids import ExecutionId, SpanId
-from custody.core.span_merge import merged_spans
+from custody.core.view_merge import merged_spans
 from custody.core.views import ObservedSpan, SpanKind, SpanPhase, SpanStatus
 
 WHOLE = ObservedSpan(ExecutionId("e"), SpanId("a"), SpanPhase.WHOLE, "n", SpanKind.TOOL, 1, 5, status=SpanStatus.OK)

@@ -5,8 +5,7 @@ from typing import get_args
 
 import pytest
 
-from custody.core.digest import digest_of
-from custody.core.ids import AgentName, CallId, SessionId
+from custody.core.ids import AgentName, CallId, SessionId, digest_of
 from custody.core.paths import RepoPath
 from custody.core.views import CallStatus, FileEdit, Text, ToolCall, View
 

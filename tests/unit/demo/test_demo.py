@@ -15,10 +15,9 @@ from custody.cli import demo as demo_
 from custody.cli.main import SECTIONS, main
 from custody.demo.changes import SECRET, SampleHistory
 from custody.demo.first_half import RECORDED
-from custody.demo.narrator import tell
+from custody.demo.narrator import STORY, tell
+from custody.demo.sandbox import InProcessCommand
 from custody.demo.step import Command, StoryStep
-from custody.demo.story import STORY
-from custody.demo.verbs import InProcessCommand
 from tests.builders.cli import custody
 
 SHORT = RECORDED[:1]

@@ -40,7 +40,7 @@ OUTSIDE = (
 CONNECTING = re.compile(r"\.(open_connection|open_unix_connection|create_connection|start_server|create_server)\b")
 TALKING = frozenset({"fetch", "push", "clone", "ls-remote", "pull"})
 """git's commands that reach a remote."""
-REMOTE = {"git/exchange.py", "git/mirror.py"}
+REMOTE = {"git/exchange.py"}
 NESTED = ("cite/web", "dupes/pool", "gate/signing", "sdk/servers", "sdk/worker", "server/github/api", "share/remote")
 """Doors inside a slice, which the page names one by one."""
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from custody.core.ids import CommitSha
-from custody.dupes.changeset import ChangeSet
+from custody.dupes.descent import ChangeSet
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import ChangeDescription, ChangedPiece, LineRun, Shape

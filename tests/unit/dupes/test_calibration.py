@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dupes.calibration import UNCALIBRATED, calibration_of, wilson_low
+from custody.dupes.chance import UNCALIBRATED, calibration_of, wilson_low
 
 answers = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dupes.canonical import (
+from custody.dupes.cluster import (
     CanonicalChange,
     CanonicalEvidence,
     Checks,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from custody.dupes.changeset import Mode, change_set
+from custody.dupes.descent import Mode, change_set
 from custody.dupes.facts.model import Channel
 from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import LineRun

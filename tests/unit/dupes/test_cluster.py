@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from custody.core.errors import RulesError
 from custody.dupes import cluster as cluster_module
-from custody.dupes.category import Category
 from custody.dupes.cluster import PairLink, clusters_of
+from custody.dupes.model import Category
 from custody.dupes.rules import DedupeRules
 
 RULES = DedupeRules()

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dupes.changeset import ChangeSet, Mode
-from custody.dupes.descent import Descent, DescentLink, descent_of, edges_between, mode_for
+from custody.dupes.descent import ChangeSet, Descent, DescentLink, Mode, descent_of, edges_between, mode_for
 from custody.dupes.rules import DedupeRules
 from tests.unit.dupes.changes import a_set, sets
 

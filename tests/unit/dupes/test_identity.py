@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.dupes.facts.model import Channel
-from custody.dupes.identity import KINDS, exact_hashes
 from custody.dupes.model import ChangeDescription, ChangedPiece, ExactKind, HashVariant, LineRun, Shape
 from custody.dupes.rules import DedupeRules
+from custody.dupes.signature import KINDS, exact_hashes
 from tests.unit.dupes.changes import a_described, a_piece
 
 RULES = DedupeRules()

@@ -1,6 +1,6 @@
 import pytest
 
-from custody.dupes.references import is_bot, is_release, referred, says_reland, says_revert, without_pointers
+from custody.dupes.relations import is_bot, is_release, referred, says_reland, says_revert, without_pointers
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from custody.dupes.changeset import ChangeSet
-from custody.dupes.rewrite import rewrite_reason
+from custody.dupes.descent import ChangeSet, rewrite_reason
 from custody.dupes.rules import DedupeRules
 from tests.unit.dupes.changes import a_set
 

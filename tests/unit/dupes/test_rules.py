@@ -7,9 +7,9 @@ import pytest
 from custody.core.errors import RulesError
 from custody.dupes.app.check import EXACT_MAX
 from custody.dupes.app.search import CANDIDATES_MAX, SCORED_MAX
-from custody.dupes.facts.channels import channel_of
+from custody.dupes.facts.extractor import channel_of
 from custody.dupes.rules import CHANNELS, DedupeRules
-from custody.dupes.search import (
+from custody.dupes.score import (
     INDEX_PATHS_MAX,
     INDEX_TERMS_MAX,
     QUERY_RARE_TERMS_MAX,

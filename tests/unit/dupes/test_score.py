@@ -4,12 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dupes.category import Category
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import ExactKind, HashVariant, Signature
+from custody.dupes.model import Category, ExactKind, HashVariant, Signature
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import prod_score, score_pair
-from custody.dupes.similarity import DOCUMENTS, SIGNALS, similarities
+from custody.dupes.score import DOCUMENTS, SIGNALS, prod_score, score_pair, similarities
 
 RULES = DedupeRules()
 A = Signature(prod_hash=1)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.dupes.search import (
+from custody.dupes.score import (
     FIELD_WEIGHTS,
     INDEX_PATHS_MAX,
     INDEX_TERMS_MAX,

@@ -11,9 +11,9 @@ from custody.dupes.facts.touched_facts import TouchedFacts
 from custody.dupes.model import ChangeDescription, Signature
 from custody.dupes.packing import pack_signature, unpack_signature
 from custody.dupes.rules import DedupeRules
+from custody.dupes.score import similarities
 from custody.dupes.signature import sketch_change
-from custody.dupes.similarity import similarities
-from custody.sketch.bottom_k import BottomSketch, bottom_of
+from custody.sketch.hashing import BottomSketch, bottom_of
 from tests.unit.dupes.changes import a_described, a_piece, some_code
 
 RULES = DedupeRules()

@@ -4,29 +4,24 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from custody.attribution.model import Grade, LineOwner
-from custody.core.lines import Lines
-from custody.gate.checks.attribution import attribution
-from custody.gate.checks.calls import calls
-from custody.gate.checks.citations import citations
-from custody.gate.checks.duplicates import duplicates
-from custody.gate.checks.integrity import integrity
-from custody.gate.checks.policy import policy
-from custody.gate.checks.trust import trust as trust_check
-from custody.gate.codes import ReasonCode, VerdictLevel
-from custody.gate.engine import judge
+from custody.core.evidence import ChangePeriod
+from custody.core.paths import Lines
+from custody.core.record import RecordingGap
+from custody.gate.checks import attribution, calls, citations, duplicates, integrity, judge, policy
+from custody.gate.checks import trust as trust_check
 from custody.gate.model import (
     AddedRange,
     FileAdditions,
     GateEvidence,
     GateVerdict,
     MissingEvidence,
+    ReasonCode,
     RecordState,
     TrustAnswer,
+    VerdictLevel,
 )
 from custody.gate.rules import GateRules, LevelName
-from custody.ledger.gap import RecordingGap
 from custody.trust.model import Approval, ChangeAuthor, ReviewReason, ReviewRequirement
-from custody.workspace.period import ChangePeriod
 
 HOUR_NS = 3_600 * 1_000_000_000
 NOON_NS = 1_700_000_000 * 1_000_000_000

@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.gate.checks.attribution import attribution
-from custody.gate.codes import CODES, Reason, ReasonCode, VerdictLevel
-from custody.gate.engine import judge
-from custody.gate.model import GateEvidence
+from custody.gate.checks import attribution, judge
+from custody.gate.model import CODES, GateEvidence, Reason, ReasonCode, VerdictLevel
 from custody.gate.rules import GateRules
 from tests.unit.gate.builders import a_change, agents, level, nobodys, rules_with, verdict
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from custody.attribution.model import Grade, LineOwner
 from custody.cite import CitationCode as CiteCode
 from custody.cite import Finding
-from custody.core.lines import Lines
+from custody.core.paths import Lines
+from custody.core.record import RecordingGap
 from custody.dupes import Category, DuplicateVerdict
-from custody.gate.codes import ReasonCode, VerdictLevel
 from custody.gate.model import (
     AddedRange,
     CallsBeforeEdit,
@@ -19,12 +19,13 @@ from custody.gate.model import (
     FileAdditions,
     GateEvidence,
     MissingEvidence,
+    ReasonCode,
     RecordState,
     SimilarChange,
     TrustAnswer,
+    VerdictLevel,
 )
 from custody.gate.rules import GateRules, LevelName
-from custody.ledger.gap import RecordingGap
 from custody.trust.model import Approval, ReviewReason, ReviewRequirement
 from tests.unit.gate.builders import HOUR_NS, NOON_NS, OTHER, PERIOD, ROBOT, UNSEEN, level, nobodys
 

@@ -3,7 +3,7 @@
 import pytest
 
 from custody.core.errors import InputError, RulesError
-from custody.gate.codes import ReasonCode, VerdictLevel
+from custody.gate.model import ReasonCode, VerdictLevel
 from custody.gate.rules import GateRules, LevelName
 from custody.workspace.rules_in_force import read_rules
 from tests.builders.rules import reader, taken_though_impossible

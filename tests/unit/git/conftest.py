@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.git import process as child
+from custody.git import command as child
 from tests.builders.repo import Built, a_history, a_repository
 from tests.unit.git.work_trees import FILES
 

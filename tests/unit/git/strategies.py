@@ -7,7 +7,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from custody.git.chunk_reader import ChunkReader
-from custody.git.patch import Hunk
+from custody.git.diff import Hunk
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.git import Ancestry, discover
-from custody.git.ancestry import filter_ancestor_pairs
+from custody.git.commit_log import filter_ancestor_pairs
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 
 # Parents by place; each commit may have up to three among those before it.

@@ -11,7 +11,7 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.git import Ref, Repository, RepositoryHead, discover
-from custody.git.argument import full_id, pathspecs, revision
+from custody.git.failure import full_id, pathspecs, revision
 from tests.builders.repo import Built, a_history, a_repository, a_worktree
 from tests.hostile.calls import CALLS, Asked
 

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.git import BlameEntry, Repository, ZonedTime, discover
-from custody.git.blame_parser import parse_blame
+from custody.git.blame import parse_blame
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
 from tests.unit.git.strategies import contents, lines_of, odd_names, versions
 

@@ -13,10 +13,8 @@ import pytest
 from custody.core.errors import GitError, InputError
 from custody.core.paths import RepoPath
 from custody.git import Comparison, ProcessLimits, Repository, discover, git_version
-from custody.git.answer_stream import AnswerStream
-from custody.git.command import Git
+from custody.git.command import AnswerStream, Git, parse_version
 from custody.git.environment import find_program, open_environment, sealed_environment
-from custody.git.version import parse_version
 from tests.builders.repo import Built, a_clone, a_history, a_repository
 
 Processes = list[subprocess.Popen[bytes]]

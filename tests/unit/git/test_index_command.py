@@ -7,7 +7,7 @@ import pytest
 from custody.core.errors import GitError
 from custody.core.paths import RepoPath
 from custody.git import discover
-from custody.git.index_command import parse_setting, parse_tracked
+from custody.git.work_tree_settings import parse_setting, parse_tracked
 from tests.builders.repo import a_repository, a_worktree
 
 

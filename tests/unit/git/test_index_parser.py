@@ -8,7 +8,7 @@ import pytest
 
 from custody.core.errors import GitError
 from custody.core.paths import RepoPath
-from custody.git.index_parser import (
+from custody.git.work_tree_index import (
     LISTING,
     CachedStat,
     IndexEntry,

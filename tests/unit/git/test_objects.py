@@ -15,8 +15,7 @@ from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
 from custody.git import FileAt, NoObject, Object, ObjectInfo, Repository, TreeEntry, discover
-from custody.git.object_parser import read_info, read_object
-from custody.git.tree_parser import parse_tree
+from custody.git.objects import parse_tree, read_info, read_object
 from tests.builders.repo import LINK, PROGRAM, SUBMODULE, Built, a_repository
 from tests.unit.git.strategies import contents, every, odd_names, versions
 

@@ -9,11 +9,9 @@ from unidiff.patch import Hunk as TheirHunk
 
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.git import ChangeKind, CommitDiff, Comparison, FileDiff, Hunk, HunkDetail, PatchLimits, discover
-from custody.git.patch import parse_patches
-from custody.git.raw_diff import CommitFiles
+from custody.git.diff import CommitFiles, parse_patches
 from tests.builders.repo import FILE, LINK, PROGRAM, SUBMODULE, Built, Files, a_history, a_repository
 from tests.unit.git.strategies import applied, contents, odd_names, plain_names, texts, versions
 

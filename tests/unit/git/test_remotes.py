@@ -7,7 +7,7 @@ import pytest
 from custody.core.errors import GitError, InputError
 from custody.git.exchange import Exchange
 from custody.git.failure import Circumstances, explain
-from custody.git.remotes import Remote, RemoteUrl, address_of, parse_remotes
+from custody.git.refs import Remote, RemoteUrl, address_of, parse_remotes
 
 HERE = Path("/home/x/repository")
 

@@ -10,15 +10,12 @@ from hypothesis import strategies as st
 
 from custody.core.errors import GitError
 from custody.core.ids import CommitSha
-from custody.git.blame_parser import parse_blame
-from custody.git.chunk_reader import ChunkReader, number
+from custody.git.blame import parse_blame
+from custody.git.chunk_reader import ChunkReader, number, unquoted
 from custody.git.commit_log import LOG_OPTIONS, parse_log, parse_parents
-from custody.git.object_parser import read_info, read_object
-from custody.git.patch import parse_patches
-from custody.git.quoted_name import unquoted
-from custody.git.raw_diff import parse_changes
-from custody.git.ref_parser import REF_FORMAT, parse_refs
-from custody.git.tree_parser import parse_tree
+from custody.git.diff import parse_changes, parse_patches
+from custody.git.objects import parse_tree, read_info, read_object
+from custody.git.refs import REF_FORMAT, parse_refs
 from tests.builders.repo import LINK, SUBMODULE, Built, a_repository
 from tests.unit.git.strategies import every
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from custody.git.tree_objects import folders_of, write_trees
+from custody.git.objects import folders_of, write_trees
 from tests.builders.repo import Built, a_repository
 
 # Names around "/" in the order of bytes: a folder is sorted as if its name ended with it.

@@ -9,9 +9,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from custody.core.errors import GitError
-from custody.git.attributes import Attributes, other_conversion, parse_attributes
-from custody.git.line_endings import LineEndings, as_committed, endings
-from custody.git.work_tree_settings import WorkSettings, parse_work_settings
+from custody.git.work_tree_settings import (
+    Attributes,
+    LineEndings,
+    WorkSettings,
+    as_committed,
+    endings,
+    other_conversion,
+    parse_attributes,
+    parse_work_settings,
+)
 from tests.builders.repo import Built, a_history, a_repository
 from tests.unit.git.work_trees import files_of, head_tree, let_settle, put, same, tree_by_git, tree_of
 

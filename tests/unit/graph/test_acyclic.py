@@ -4,7 +4,7 @@ import networkx as nx  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.acyclic import TopologicalOrder
+from custody.graph.book import TopologicalOrder
 from tests.unit.graph.builders import names
 
 

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.calls import CallPlace, calls_of
+from custody.graph.calls import CallInput, CallPlace, calls_of, fine_name
 from custody.graph.model import Kind, Status
-from custody.graph.names import CallInput, fine_name
 from tests.unit.graph.builders import a_span
 
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from custody.graph import prediction
 from custody.graph.calls import CallPlace, SequenceCall
-from custody.graph.ngrams import Grams
-from custody.graph.prediction import PARTS, NextModel, SessionState, fit_weights
+from custody.graph.prediction import PARTS, Grams, NextModel, SessionState, fit_weights
 from tests.unit.graph.builders import SEQUENCE, a_graph
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.graph.lessons import followed_among
 from custody.graph.model import CallSpan
-from custody.graph.sibling_order import followed_among
 from custody.graph.spans import forest_of
 from tests.unit.graph.builders import a_span
 

@@ -9,12 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.edge_style import ARROWS, COLOURS, LINES, OPACITY, legend_of, style_of, width_of
-from custody.graph.elements import DRAWN_MAX, GraphPicture
+from custody.graph.elements import (
+    ARROWS,
+    COLOURS,
+    DRAWN_MAX,
+    LINES,
+    OPACITY,
+    GraphPicture,
+    legend_of,
+    place_nodes,
+    style_of,
+    width_of,
+)
 from custody.graph.engine import GraphEngine
 from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import MOMENT_X, lanes_view
-from custody.graph.layout import place_nodes
 from custody.graph.model import CallSpan, EdgeSource, EdgeType, Kind, Status
 from custody.graph.spans import forest_of
 from custody.graph.tree_view import MORE, tree_view

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.queries.commits import links_of_commit
+from custody.attribution.queries.traces import links_of_commit
 from custody.capture.claims.entire import checkpoint_of_ref, folders, session_of, trailers
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha

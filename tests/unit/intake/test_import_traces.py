@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.attribution.app.export_agent_trace import export_agent_trace
-from custody.attribution.queries.commits import links_of_commit
-from custody.attribution.queries.traces import traced_files
+from custody.attribution.app.export import export_agent_trace
+from custody.attribution.queries.traces import links_of_commit, traced_files
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, CommitSha, SessionId
 from custody.core.views import TracedFile

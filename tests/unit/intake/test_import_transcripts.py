@@ -561,7 +561,7 @@ def test_what_cannot_be_redacted_is_kept_as_digest_and_size(
     def failing(*_: Any) -> Any:
         raise ValueError
 
-    monkeypatch.setattr("custody.intake.redaction.redact_value", failing)
+    monkeypatch.setattr("custody.intake.record.redact_value", failing)
     a_session(built).prompt("ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8").put(folder)
     report = imported(built, folder)
     assert (report.new, len(views(built, Prompt)), report.problem_count) == (2, 1, 1)

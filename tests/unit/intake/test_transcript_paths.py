@@ -6,7 +6,7 @@ import pytest
 
 from custody.capture import ChangedFile
 from custody.git import discover
-from custody.intake.transcript_paths import Paths, paths_of_history
+from custody.intake.backfill import Paths, paths_of_history
 from tests.builders.repo import a_history, a_repository
 
 HISTORY = frozenset(("src/app.py", "app.py", "README.md", "lib/deep/x.py"))

@@ -12,10 +12,9 @@ import pytest
 
 from bench.faults.tamper import RECORDS, TAMPERS, a_store
 from custody.core.wire.report import VerifyReport
-from custody.ledger import integrity
-from custody.ledger.erase import erase
-from custody.ledger.integrity import check_integrity
-from custody.ledger.verify import verify, verify_store
+from custody.ledger import verify as integrity
+from custody.ledger.records import erase
+from custody.ledger.verify import check_integrity, verify, verify_store
 from custody.store import open_sqlite
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from custody.graph.app.questions import ViewOptions, graph_path, graph_show
-from custody.graph.queries.graph_tables import GraphTables
+from custody.graph.queries import GraphTables
 from custody.graph.wire.report import GraphShowReport
 from custody.sdk import configure, flush
-from custody.workspace.clock import now_ns
+from custody.workspace.machine import now_ns
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event

@@ -9,7 +9,7 @@ import pytest
 from custody.core.ids import ExecutionId
 from custody.core.views import SpanPhase, SpanStatus
 from custody.graph.engine import GraphEngine
-from custody.graph.queries.span_views import spans_of_execution
+from custody.graph.queries import spans_of_execution
 from custody.sdk import configure, flush, span
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
 from custody.sdk.execution import CallTraceEvent

@@ -12,7 +12,7 @@ import pytest
 
 from custody.core.errors import InputError, WorldError
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
-from custody.sdk.script_inputs import open_server
+from custody.sdk.script_run import open_server
 from custody.sdk.server_file import McpServer, read_servers
 from tests.builders.cli import a_git_folder, custody
 
@@ -189,7 +189,7 @@ class TestVerb:
 def test_no_answer_is_made_up_from_an_odd_one() -> None:
     from types import SimpleNamespace
 
-    from custody.sdk.results import ToolFailed, plain_result
+    from custody.sdk.worker_messages import ToolFailed, plain_result
 
     block: Callable[[str], Any] = lambda text: SimpleNamespace(text=text)  # noqa: E731 - a builder
     assert plain_result(SimpleNamespace(content=[block("a"), block("b")])) == ["a", "b"]

@@ -35,7 +35,7 @@ def test_when_no_disk_takes_them_it_is_counted_as_a_gap(repository: Path, monkey
 
     configure(folder=repository)
     with monkeypatch.context() as patch:
-        patch.setattr("custody.capture.spool.spool.write_event", full)
+        patch.setattr("custody.capture.spool.write_event", full)
         with span("lost"):
             pass
         assert not shutdown()

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from custody.server.settings import CallerLimits
+from custody.server.auth import CallerLimits
 from tests.builders.service import Asked, TestKeeper, a_prompt, a_trace, asked, bearer
 
 TAKING = ("/api/v1/traces", "/api/v1/commit-links", "/api/v1/conversations", "/api/v1/spans", "/api/v1/evidence")

@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from custody.core.errors import StoreError
-from custody.server.app.tenancy_model import Grant, TokenScope
-from custody.server.auth import PerStartKeeper
+from custody.server.app.tenancy import Grant, TokenScope
+from custody.server.auth import LOOPBACK_NAMES, CallerLimits, PerStartKeeper
 from custody.server.endpoints import Endpoint
 from custody.server.gatekeeper import Rates
 from custody.server.routes import ENDPOINTS
-from custody.server.settings import LOOPBACK_NAMES, CallerLimits
 from tests.builders.service import ALL, OTHER, Asked, TestKeeper, a_trace, asked, bearer
 
 GUARDED = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None]

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from custody.server.settings import CallerLimits
+from custody.server.auth import CallerLimits
 from tests.builders.service import ALL, TestKeeper, a_trace, listening
 
 LIMITS = CallerLimits(head_seconds=0.3, body_seconds=0.3, head_bytes=4_096, body_bytes=100_000)

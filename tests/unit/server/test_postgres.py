@@ -7,12 +7,16 @@ from urllib.parse import urlsplit
 import psycopg
 from litestar.testing import TestClient
 
-from custody.server.app.projects import init_database
-from custody.server.app.tenancy import StoredTenancy
-from custody.server.app.tenancy_model import TokenScope
-from custody.server.app.tokens import TokenRequest, create_token, revoke_token
-from custody.server.assembly import create_app
-from custody.server.settings import Settings
+from custody.server.app.tenancy import (
+    StoredTenancy,
+    TokenRequest,
+    TokenScope,
+    create_token,
+    init_database,
+    revoke_token,
+)
+from custody.server.auth import Settings
+from custody.server.listener import create_app
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.service import a_keeper, a_trace, asked, bearer

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from custody.server.problems import LATER, HttpProblem
-from custody.server.reader_pool import LONG_THREADS, Readers
+from custody.server.writer_queue import LONG_THREADS, Readers
 from tests.builders.service import TestKeeper
 
 
@@ -50,7 +50,7 @@ def test_a_program_ends_while_a_question_goes_on_unheard(tmp_path: Path) -> None
     program.write_text(
         """
 import asyncio, threading
-from custody.server.reader_pool import Readers
+from custody.server.writer_queue import Readers
 
 async def told():
     readers = Readers(keeper=None)

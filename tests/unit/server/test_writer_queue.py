@@ -8,12 +8,10 @@ import pytest
 
 from custody.core.errors import StoreError
 from custody.core.wire.arrival import Arrival
-from custody.server.app import ingest
-from custody.server.app.ingest import IngestFate, IngestResult, StoreWriter
-from custody.server.app.intake import Intake
-from custody.server.metrics import Metrics
+from custody.server.app import intake as ingest
+from custody.server.app.intake import IngestFate, IngestResult, Intake, StoreWriter
 from custody.server.problems import HttpProblem
-from custody.server.writer_queue import GROUP_EVENTS, Writer
+from custody.server.writer_queue import GROUP_EVENTS, Metrics, Writer
 from tests.builders.service import Asked, TestKeeper, a_prompt, a_trace, asked
 
 

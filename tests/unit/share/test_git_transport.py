@@ -12,14 +12,11 @@ from custody.core.errors import GitError, InputError
 from custody.core.wire.report import encode_report
 from custody.gate.app.gate import GateRequest, gate
 from custody.git import Exchange, RemoteMoveError
-from custody.ledger.erase import erase
-from custody.ledger.records import show
+from custody.ledger.records import erase, show
 from custody.ledger.verify import verify
-from custody.share.export import export_to
-from custody.share.import_ import import_export
-from custody.share.pull import pull_git
-from custody.share.push import push_git
-from custody.share.wire.sharing import PullReport, PushReport
+from custody.share.export import export_to, import_export
+from custody.share.sync import pull_git, push_git
+from custody.share.wire import PullReport, PushReport
 from custody.why.why import why
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
@@ -137,7 +134,7 @@ def test_pushing_and_pulling_again_changes_nothing_and_goes_on(team: Team, ana: 
 
 def test_full_chunks_are_sent_once(team: Team, ana: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("custody.share.git_transport.CHUNK_RECORDS", 4)
-    monkeypatch.setattr("custody.share.wire.sharing.CHUNK_RECORDS", 4)
+    monkeypatch.setattr("custody.share.wire.CHUNK_RECORDS", 4)
     push_git(ana, None)
     before = team.remote.git("ls-tree", "-r", team.ref(ana)).decode()
     recorded(ana, an_event("prompt", id="p9", text="more", at=moment(60)), prefix="later")
@@ -413,7 +410,7 @@ def test_a_push_that_is_cut_off_leaves_nothing_half(
     assert outcomes(push_git(ana, None)) == [("sent", 10)]
     bob = team.clone("bob")
     with monkeypatch.context() as patch:
-        patch.setattr("custody.share.pull.take", _cut_off)
+        patch.setattr("custody.share.sync.take", _cut_off)
         with pytest.raises(KeyboardInterrupt):
             pull_git(bob, None)
     assert verify(bob).records == 0

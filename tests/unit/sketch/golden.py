@@ -7,12 +7,16 @@ values is also worked out by the slow code beside this file.
 import json
 from collections.abc import Sequence
 
-from custody.sketch.bottom_k import bottom_of
-from custody.sketch.hash import hash32, hash64
-from custody.sketch.lsh import bands_of
+from custody.sketch.hashing import bands_of, bottom_of, hash32, hash64
 from custody.sketch.minhash import MINHASH_VERSION, minhash_of
-from custody.sketch.shingles import shingles_of
-from custody.sketch.tokens import identifiers_of, mask_literals, normalised_line, split_message_words, tokens_of
+from custody.sketch.tokens import (
+    identifiers_of,
+    mask_literals,
+    normalised_line,
+    shingles_of,
+    split_message_words,
+    tokens_of,
+)
 from custody.sketch.winnow import chosen_runs, run_hashes
 
 TEXTS = {

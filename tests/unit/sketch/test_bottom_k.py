@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.sketch import shingles
-from custody.sketch.bottom_k import EMPTY, BottomSketch, bottom_of, containment, jaccard
+from custody.sketch import tokens as shingles
+from custody.sketch.hashing import EMPTY, BottomSketch, bottom_of, containment, jaccard
 
 K = 256
 HASHES = st.integers(0, 2**32 - 1)

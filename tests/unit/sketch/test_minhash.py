@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.sketch.lsh import bands_of
+from custody.sketch.hashing import bands_of
 from custody.sketch.minhash import minhash_of, minhash_similarity
-from custody.sketch.shingles import jaccard
+from custody.sketch.tokens import jaccard
 from tests.unit.sketch import slow
 
 N = 128

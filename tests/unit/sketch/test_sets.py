@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.sketch.hash import hash32, hash64, hash64_of_bytes
-from custody.sketch.shingles import containment, jaccard, shingles_of
+from custody.sketch.hashing import hash32, hash64, hash64_of_bytes
+from custody.sketch.tokens import containment, jaccard, shingles_of
 from tests.unit.sketch import slow
 
 TOKENS = st.lists(st.sampled_from(["a", "b", "c", "=", "'x y'", "é", "\udce9"]), max_size=30)
@@ -40,7 +40,7 @@ def test_a_long_value_is_hashed_like_a_short_one() -> None:
 
 
 def test_another_process_gives_the_same_hash() -> None:
-    code = "from custody.sketch.hash import hash64; print(hash64('path', 'src/größe.ts'))"
+    code = "from custody.sketch.hashing import hash64; print(hash64('path', 'src/größe.ts'))"
     for seed in ("1", "2"):
         done = subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True

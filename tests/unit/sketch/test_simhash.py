@@ -4,9 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.sketch.forest import Forest
-from custody.sketch.hash import hash64
-from custody.sketch.simhash import BITS, distance, simhash_of
+from custody.sketch.hashing import BITS, Forest, distance, hash64, simhash_of
 
 bags = st.dictionaries(st.text(max_size=8), st.integers(1, 50), max_size=20)
 signatures = st.lists(st.integers(0, 3), min_size=8, max_size=8).map(

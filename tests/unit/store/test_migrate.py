@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.store.db import SqlValue
-from custody.store.migrate import SCHEMA_VERSION, migrate, migrations, statements_of
+from custody.store.db import SCHEMA_VERSION, SqlValue, migrate, migrations, statements_of
 from custody.store.sqlite import SqliteDb, open_sqlite
 
 STATEMENTS = sum(len(step.statements) + 2 for step in migrations()) * 2

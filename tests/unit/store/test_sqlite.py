@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from custody.store.file_birth import birth_ns
+from custody.store.seal import birth_ns
 from custody.store.sqlite import on_network, open_sqlite, open_sqlite_to_read, overlay
 from tests.builders.events import an_arrival
 from tests.builders.stores import a_sqlite_store

@@ -25,7 +25,7 @@ from custody.trust.model import (
     TrustTier,
 )
 from custody.trust.rules import TrustRules
-from custody.trust.tiers import lines_max
+from custody.trust.score import lines_max
 from tests.unit.trust.builders import DAY, NOON, ROBOT, a_decision, a_landing, a_recovery
 
 ACCEPTED, MODIFIED, REJECTED = DecisionType

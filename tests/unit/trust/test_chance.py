@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.trust import chance as chance_module
-from custody.trust.chance import AcceptanceChance, Chances, is_good, wilson
+from custody.trust.chance import AcceptanceChance, Chances, is_good, probability_of, wilson
 from custody.trust.levels import LevelCase
 from custody.trust.model import DecisionType
-from custody.trust.rating import probability_of
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
 
 ACCEPTED, MODIFIED, REJECTED = DecisionType

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from custody.trust.engine import carry, make_empty_fold, order_of, replay, trust_at
 from custody.trust.model import ChangeComplexity, ChangeStakes, DecisionType, Entry, TrustTier
 from custody.trust.rules import TrustRules
-from custody.trust.tiers import approve
+from custody.trust.score import approve
 from tests.unit.trust.builders import (
     CAUTIOUS,
     DAY,

@@ -8,8 +8,17 @@ import pytest
 
 from custody.trust.engine import replay, trust_at
 from custody.trust.model import ChangeComplexity, ChangeStakes, DecisionType, TrustTier
-from custody.trust.score import DECISION_VALUES, confidence_of, decay_score, lift_score, move_score, step_of, weight_of
-from custody.trust.tiers import approve, tier_of
+from custody.trust.score import (
+    DECISION_VALUES,
+    approve,
+    confidence_of,
+    decay_score,
+    lift_score,
+    move_score,
+    step_of,
+    tier_of,
+    weight_of,
+)
 from tests.unit.trust.builders import (
     CAUTIOUS,
     DAY,

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.logistic import Weights
-from custody.trust.rating import logit_of, probability_of
-from custody.trust.sizes import Sizes
+from custody.trust.chance import Sizes, Weights, logit_of, probability_of
 from tests.unit.trust.builders import DAY, NOON
 
 MORNING = NOON - NOON % DAY

@@ -4,9 +4,8 @@ from random import Random
 
 import pytest
 
-from custody.trust.repair_words import CommitText, labels_of
+from custody.trust.commit_words import CommitText, labels_of, signed_by
 from custody.trust.rules import TrustRules
-from custody.trust.signatures import signed_by
 from tests.unit.trust.builders import DAY, NOON
 
 RULES = TrustRules()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.trust.revert_words import NAMED_MAX, Claim, claims_in, number_of
+from custody.trust.commit_words import NAMED_MAX, Claim, claims_in, number_of
 
 A, B, C = "1" * 8 + "a" * 32, "2" * 8 + "b" * 32, "3" * 8 + "c" * 32
 

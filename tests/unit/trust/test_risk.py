@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.trust import risk as risk_module
-from custody.trust.risk import Risk, RiskControl
+from custody.trust.risk import Risk, RiskControl, surprise_of
 from custody.trust.rules import TrustRules
-from custody.trust.tail import surprise_of
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON
 
 outcomes = st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.integers(0, 3)), max_size=60)

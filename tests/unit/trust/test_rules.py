@@ -6,7 +6,8 @@ import pytest
 
 from custody.core.errors import RulesError
 from custody.core.views import DecisionKind
-from custody.trust import chance, levels, rating, risk, score
+from custody.trust import chance, levels, risk, score
+from custody.trust import chance as rating
 from custody.trust.app import git_history
 from custody.trust.model import ChangeComplexity, DecisionType, TrustTier
 from custody.trust.rules import TIERS, TrustRules

@@ -8,7 +8,7 @@ from custody.core.errors import RulesError
 from custody.trust.engine import newcomer, trust_at
 from custody.trust.model import Approval, ReviewReason, ReviewRequirement, TrustTier
 from custody.trust.rules import TrustRules
-from custody.trust.tiers import approve, lines_max, tier_of
+from custody.trust.score import approve, lines_max, tier_of
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, a_standing, a_trust
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from custody.cite.app.registry import cite_list, cite_merge
-from custody.why import sources as why_sources
+from custody.why import context as why_sources
 from custody.why.report import SourcesLink
 from custody.why.why import why
 from custody.workspace.workspace import Workspace

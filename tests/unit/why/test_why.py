@@ -8,7 +8,7 @@ import pytest
 from custody.core.errors import InputError
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.index import IndexRequest, dupes_index
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from custody.why.report import (
     CallLink,
     ChainCommit,

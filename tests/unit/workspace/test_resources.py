@@ -16,9 +16,8 @@ from custody.core.errors import StoreError
 from custody.core.wire.arrival import make_loss_arrival
 from custody.store import StoreUnwritable
 from custody.workspace import rules_in_force, workspace
-from custody.workspace.resources import CommandResources
 from custody.workspace.wiring import rule_tables
-from custody.workspace.workspace import Workspace
+from custody.workspace.workspace import CommandResources, Workspace
 from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, text

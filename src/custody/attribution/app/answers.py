@@ -6,7 +6,7 @@ from custody.attribution.lineage import LineOrigin
 from custody.attribution.model import AttributionFinding, Grade, LineOwner, Trace, TraceAttribution
 from custody.core.evidence import Signal
 from custody.core.ids import CommitSha, RecordRef
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,28 @@
 """Who wrote each line of a file, as far as can be shown."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.attribution.app.answers import LineAnswer, ToolClaim
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.model import Grade, LineOwner, NoAttribution, Trace, TraceAttribution
-from custody.attribution.rules import Profile
-from custody.attribution.wire.blame import Attribution, BlameReport, CompetingClaim, SearchScope, SignalReport
+from custody.attribution.rules import Profile as Profile
+from custody.attribution.text import is_informative, key_of, lines_of, split_line_words
+from custody.attribution.wire import Attribution, BlameReport, CompetingClaim, SearchScope, SignalReport
 from custody.capture.hook.event_home import gaps_in
 from custody.core.errors import InputError
 from custody.core.evidence import Signal
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.core.wire.body import digest_text
 from custody.core.wire.time import text_from
 from custody.git import Repository
-from custody.ledger.queries.prompts import first_prompt
+from custody.ledger.queries import first_prompt
 from custody.workspace.workspace import Workspace
 
 SUMMARY_SIGNS_MAX = 200
-
-__all__ = ["BlameReporter", "BlameResult", "Profile", "blame"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +160,34 @@ def _in_order(stretches: Sequence[Lines]) -> list[Lines]:
         else:
             found.append(stretch)
     return found
+
+
+# What records say of single lines: which agents brought them, and how many of their words a text holds.
+
+
+def find_agents_by_line(
+    evidence: AttributionContext, path: RepoPath, texts: Sequence[str], lines: Sequence[str]
+) -> Mapping[str, frozenset[str]]:
+    """Return the agents recorded to have brought each of ``lines`` into a file that holds ``texts``.
+
+    Lines that say little or that occur more than once in the file are left out: anybody may have brought them.
+    """
+    counts = Counter(map(key_of, texts))
+    single = {key_of(line): line for line in lines if is_informative(line) and counts[key_of(line)] == 1}
+    agents_by_key = evidence.lineage.tables.brought_by(path, list(single))
+    return {single[key]: agents for key, agents in agents_by_key.items()}
+
+
+def words_in(text: str) -> frozenset[str]:
+    """Return the words that occur in a text."""
+    return frozenset(word for line in lines_of(text) for word in split_line_words(line))
+
+
+def compute_word_share(lines: Sequence[str], words: Container[str]) -> float:
+    """Return the share of the words of ``lines`` that are among ``words``; 1 for lines without words.
+
+    >>> compute_word_share(["total = price", "}"], words_in("price = 3")), compute_word_share(["}"], ())
+    (0.5, 1.0)
+    """
+    wanted = [word for line in lines for word in split_line_words(line)]
+    return sum(word in words for word in wanted) / len(wanted) if wanted else 1.0

@@ -13,8 +13,7 @@ from custody.attribution.queries.traces import first_trace_ns, revisions_of_trac
 from custody.attribution.text import line_runs
 from custody.core.errors import GitError, InputError
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.git import BRANCH_PREFIXES, ChangeKind, Comparison, Repository, Walk
 
 NS = 1_000_000_000

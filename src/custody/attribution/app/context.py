@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from custody.attribution.app.commit_texts import RemovedLines
 from custody.attribution.app.history import History
-from custody.attribution.app.removed_lines import RemovedLines
 from custody.attribution.app.replay import Lineage
 from custody.attribution.carry import UnmatchedRange, align, equal_blocks, gaps_of
 from custody.attribution.origin_search import AddingCommit, CommitHunk, VersionLine, removed_by, spliced
@@ -16,7 +16,7 @@ from custody.config import EffectiveRules
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, Digest
 from custody.core.paths import RepoPath
-from custody.core.wire.rules_digest import rules_digest
+from custody.core.wire.canonical import rules_digest
 from custody.git import Commit as GitCommit
 from custody.git import FileAt, NoObject, Object, ObjectReader, Repository, WorkFile, parse_commit
 from custody.store import Store, StoreUnwritable

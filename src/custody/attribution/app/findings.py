@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from custody.attribution.app.answers import LineAnswer, Story
-from custody.attribution.app.commit_claims import attested_findings
-from custody.attribution.app.commit_links import CommitLinkIndex, SessionEdit
+from custody.attribution.app.commit_claims import CommitLinkIndex, SessionEdit, attested_findings
 from custody.attribution.app.context import AttributionContext, FileVersion
 from custody.attribution.app.trace_match import traced_findings
 from custody.attribution.engine import attribute
-from custody.attribution.lineage import BETWEEN, UNKNOWN
+from custody.attribution.lineage import BETWEEN, IMPORTED, UNKNOWN
 from custody.attribution.model import (
     AttributionFinding,
     Grade,
@@ -20,20 +19,17 @@ from custody.attribution.model import (
     TraceCandidate,
     TraceEntry,
 )
-from custody.attribution.moments import IMPORTED
 from custody.attribution.origin_search import VersionLine
 from custody.attribution.queries.lineage import StateAuthor
 from custody.attribution.text import hash_of
 from custody.core.errors import InputError
 from custody.core.ids import PENDING, CommitSha, RecordRef, SessionId, StoreId
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.core.view_merge import merge_calls
 from custody.core.views import TRANSCRIPT, FileEdit, TracedFile
 from custody.git import Ancestry
-from custody.ledger.claim import is_claim, recorded_only
-from custody.ledger.queries.calls import call_views
-from custody.ledger.queries.sessions import SESSIONS_READ_MAX, sessions_before
+from custody.ledger.queries import SESSIONS_READ_MAX, call_views, sessions_before
+from custody.ledger.records import is_claim, recorded_only
 from custody.store import EVERYTHING
 
 NS = 1_000_000_000

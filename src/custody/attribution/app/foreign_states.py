@@ -1,24 +1,66 @@
 """States of chains whose texts are not here: taken over as their own stores worked them out."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from custody.attribution.app.origin_names import origin_named
-from custody.attribution.lineage import UNKNOWN, LineOrigin
-from custody.attribution.moments import IMPORTED
+from custody.attribution.lineage import BETWEEN, IMPORTED, UNKNOWN, LineOrigin, person_at
 from custody.attribution.origin_search import LineMatch, OwnerFindings
 from custody.attribution.packing import pack_origins
 from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
-from custody.attribution.queries.origins import OriginTables
+from custody.attribution.queries.traces import OriginTables
+from custody.core.errors import InputError
 from custody.core.ids import AgentName, CommitSha, Digest, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.wire.body import digest_text
 from custody.store import Store
 
 if TYPE_CHECKING:
-    from custody.attribution.wire.origins import StateOrigin
+    from custody.attribution.wire import StateOrigin
+from collections.abc import Collection, Mapping
+
+# Origins of lines by names that mean the same in every store: records and views instead of numbers of states.
+
+
+NOBODY, AMIDST, PERSON = "", "-", "p"
+
+PlaceOf = Callable[[int], tuple[RecordRef, int] | None]
+"""The record and view that show a state."""
+StateAt = Callable[[RecordRef, int], int | None]
+"""The state that a view of a record shows; None when it is not here."""
+
+
+def name_of(origin: LineOrigin, place_of: PlaceOf) -> str:
+    """The origin's name; that of nobody when its record is gone.
+
+    >>> name_of(LineOrigin(3), lambda _: (RecordRef(StoreId("s"), Seq(7)), 0)), name_of(BETWEEN, lambda _: None)
+    ('s:7:0', '-')
+    """
+    if origin.state == BETWEEN.state:
+        return AMIDST
+    state = origin.record_state
+    place = None if state is None else place_of(state)
+    if place is None:
+        return NOBODY
+    return f"{PERSON if origin.is_person else ''}{place[0].store}:{place[0].seq}:{place[1]}"
+
+
+def origin_named(name: str, share: float, state_at: StateAt) -> LineOrigin | None:
+    """The origin of that name here; None when it is a record that is not here."""
+    if name == NOBODY:
+        return UNKNOWN
+    if name == AMIDST:
+        return BETWEEN
+    is_person = name.startswith(PERSON)
+    store, _, place = name.removeprefix(PERSON).partition(":")
+    seq, _, n = place.partition(":")
+    if not (seq.isascii() and seq.isdigit() and n.isascii() and n.isdigit() and len(place) < 40):
+        raise InputError("an origin of lines is no record", hint="no custody writes this")
+    state = state_at(RecordRef(StoreId(store), Seq(int(seq))), int(n))
+    if state is None:
+        return None
+    return person_at(state) if is_person else LineOrigin(state, share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +131,7 @@ class ForeignStates:
         return name != digest_text(self._lists[store]) or (bool(newest) and newest != str(self._tables.newest()))
 
     def _adopt(self, store: StoreId) -> set[RepoPath]:
-        from custody.attribution.wire.origins import decode_origins, text_keys, unpacked_states  # few stores hold any
+        from custody.attribution.wire import decode_origins, text_keys, unpacked_states  # few stores hold any
 
         known = self._tables.places(store)
         self._tables.forget_chain(store)
@@ -137,7 +179,7 @@ class ForeignStates:
         return self._beside[store, path]
 
     def _read(self, store: StoreId, path: RepoPath) -> _ForeignContext:
-        from custody.attribution.wire.origins import decode_origins, unpacked_states
+        from custody.attribution.wire import decode_origins, unpacked_states
 
         if store not in self._files:
             self._files[store] = self._received.files(store)
@@ -162,3 +204,49 @@ def _make_state_author(store: StoreId, state: "StateOrigin", kind: str) -> State
         revision=None if state.revision is None else CommitSha(state.revision),
         kind=kind,
     )
+
+
+# Origins of lines that came with chains whose texts did not: stored as they came, by chain and file.
+
+
+def origin_lists(store: Store) -> dict[StoreId, Digest]:
+    """Return the chains that origins came with, each with the digest of its list."""
+    return OriginTables(store).lists()
+
+
+def origin_digests(store: Store, chain: StoreId) -> dict[RepoPath, Digest]:
+    """Return the digest of each file's origins; none for a chain without any."""
+    return OriginTables(store).files(chain)
+
+
+def read_origins(store: Store, digest: Digest) -> bytes:
+    """Return the origins of one file as they came."""
+    return OriginTables(store).read(digest)
+
+
+def chain_origins(store: Store, chain: StoreId) -> dict[RepoPath, bytes]:
+    """Return the origins of every file of a chain as they came."""
+    tables = OriginTables(store)
+    return {path: tables.read(digest) for path, digest in tables.files(chain).items()}
+
+
+def have_origins_changed(store: Store, chain: StoreId, files: Mapping[RepoPath, bytes]) -> bool:
+    """Return whether ``files`` are other origins of a chain than the stored ones."""
+    return OriginTables(store).differ(chain, files)
+
+
+def put_origins(store: Store, chain: StoreId, files: Mapping[RepoPath, bytes]) -> None:
+    """Inside a write: store these origins of a chain instead of those that were there."""
+    OriginTables(store).put(chain, files)
+
+
+def drop_origins(store: Store, chain: StoreId) -> None:
+    """Inside a write: drop the origins of a chain whose texts are here now."""
+    OriginTables(store).drop(chain)
+
+
+def copy_origins(source: Store, chains: Collection[StoreId], into: Store) -> None:
+    """Copy the origins that came with these chains into a store that holds the chains."""
+    with into.writing():
+        for chain in origin_lists(source).keys() & set(chains):
+            put_origins(into, chain, chain_origins(source, chain))

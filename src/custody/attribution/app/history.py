@@ -7,11 +7,9 @@ edit (and two days) are not walked: of their lines nothing can be known.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from custody.attribution.app.history_batch import Touch, touches_of
-from custody.attribution.app.removed_lines import RemovedLines, hunk_of
+from custody.attribution.app.commit_texts import RemovedLines, Touch, hunk_of, touches_of
 from custody.attribution.app.replay import Lineage
-from custody.attribution.lineage import TracedText
-from custody.attribution.moments import IMPORTED
+from custody.attribution.lineage import IMPORTED, TracedText
 from custody.attribution.origin_search import (
     NO_LINES,
     AddingCommit,
@@ -178,7 +176,7 @@ class History:
         """A change with its secrets taken out, as captured texts are; as it is where none was ever taken out."""
         if not self._has_redacted:
             return hunk
-        from custody.attribution.app.masked_text import mask_secrets  # few stores hold anything redacted
+        from custody.attribution.app.commit_texts import mask_secrets  # few stores hold anything redacted
 
         return replace(hunk, removed=mask_secrets(hunk.removed), added=mask_secrets(hunk.added))
 

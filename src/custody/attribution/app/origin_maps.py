@@ -4,24 +4,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from custody.attribution.app.context import AttributionContext
+from custody.attribution.app.foreign_states import name_of
 from custody.attribution.app.history import History
-from custody.attribution.app.origin_names import name_of
 from custody.attribution.app.replay import Lineage
 from custody.attribution.carry import equal_blocks
 from custody.attribution.origin_search import LineMatch
 from custody.attribution.packing import unpack_origins
 from custody.attribution.queries.lineage import REDACTED, StateRow
 from custody.attribution.text import keys_of
-from custody.attribution.wire.origins import (
-    FileOrigins,
-    Run,
-    StateOrigin,
-    decode_origins,
-    encode_origins,
-    keys_text,
-    pack_keys,
-)
-from custody.attribution.wire.origins import MatchedLines as LikeTold
+from custody.attribution.wire import FileOrigins, Run, StateOrigin, decode_origins, encode_origins, keys_text, pack_keys
+from custody.attribution.wire import MatchedLines as LikeTold
 from custody.core.ids import CommitSha, RecordRef, StoreId
 from custody.core.paths import RepoPath
 from custody.git import Comparison, NoObject, Repository, Walk

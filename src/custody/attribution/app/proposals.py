@@ -6,10 +6,11 @@ from difflib import SequenceMatcher
 from functools import cached_property, partial
 
 from custody.attribution.model import Grade, Segment, Trace, TraceCandidate, TraceEntry
-from custody.attribution.paths import could_name, endings
-from custody.attribution.queries.commits import links_of_commit
-from custody.attribution.queries.edits import edits_of_file, edits_of_file_at, edits_of_file_by
 from custody.attribution.queries.traces import (
+    edits_of_file,
+    edits_of_file_at,
+    edits_of_file_by,
+    links_of_commit,
     traced_files,
     traced_files_at,
     traced_files_between,
@@ -17,13 +18,12 @@ from custody.attribution.queries.traces import (
 )
 from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import REVISION_DIGITS_MIN, window_ns
-from custody.core.digest import content_hash, whole_hash
-from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId, StoreId
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.attribution.text import could_name, endings
+from custody.core.ids import AgentName, CommitSha, RecordRef, SessionId, StoreId, content_hash, whole_hash
+from custody.core.paths import Lines, RepoPath
 from custody.core.views import CommitLink, FileEdit, LinkOrigin, TracedFile
 from custody.core.wire.canonical import text_bytes
-from custody.ledger.claim import is_claim, list_trusted_chains
+from custody.ledger.records import is_claim, list_trusted_chains
 from custody.store import ObservedView, Store
 
 _RECORDED = frozenset(("hook", "snapshot"))

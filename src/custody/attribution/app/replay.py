@@ -3,8 +3,20 @@
 from collections.abc import Callable, Collection, Sequence
 
 from custody.attribution.app.foreign_states import ForeignStates
-from custody.attribution.lineage import ENGINE_VERSION, NOTHING, UNKNOWN, CapturedStep, TracedText, replay_step
-from custody.attribution.moments import IMPORTED, FileSnapshot, apply_moment, merge_moments, moment_of, with_taken
+from custody.attribution.lineage import (
+    ENGINE_VERSION,
+    IMPORTED,
+    NOTHING,
+    UNKNOWN,
+    CapturedStep,
+    FileSnapshot,
+    TracedText,
+    apply_moment,
+    merge_moments,
+    moment_of,
+    replay_step,
+    with_taken,
+)
 from custody.attribution.origin_search import OwnerFindings
 from custody.attribution.packing import pack_origins, unpack_origins
 from custody.attribution.queries.lineage import REDACTED, LineageTables, StateAuthor, StateRow
@@ -15,7 +27,7 @@ from custody.core.paths import RepoPath
 from custody.core.record import Record
 from custody.core.views import FileEdit, FileState
 from custody.git import FileAt, Object, ObjectReader
-from custody.ledger.claim import is_imported, list_trusted_chains
+from custody.ledger.records import is_imported, list_trusted_chains
 from custody.store import Store
 
 MARKER = "[redacted:"

@@ -12,7 +12,7 @@ from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.attribution.model import LineOwner, TraceAttribution
 from custody.attribution.text import is_informative, keys_of
-from custody.attribution.wire.stats import LineShare, StatsPeriod, StatsReport, UncountedFile
+from custody.attribution.wire import LineShare, StatsPeriod, StatsReport, UncountedFile
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.paths import RepoPath
@@ -20,9 +20,9 @@ from custody.core.views import FileEdit, FileState, TracedFile
 from custody.core.wire.body import digest_text
 from custody.core.wire.time import text_from
 from custody.git import ChangeKind, Comparison, FileChange, Repository, Walk
-from custody.intake.install.agent_names import check_agent
+from custody.intake.install.agent_status import check_agent
 from custody.intake.queries import agent_rows
-from custody.ledger.queries.edits import paths_in
+from custody.ledger.queries import paths_in
 from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000

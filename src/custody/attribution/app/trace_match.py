@@ -15,13 +15,10 @@ from custody.attribution.carry import align
 from custody.attribution.engine import attribute
 from custody.attribution.lineage import UNKNOWN
 from custody.attribution.model import Grade, NoAttribution, Segment, Trace, TraceAttribution, TraceCandidate, TraceEntry
-from custody.attribution.queries.commits import links_of_commit
-from custody.attribution.queries.edits import edits_of_file_by
-from custody.attribution.queries.traces import traced_files_apart
+from custody.attribution.queries.traces import edits_of_file_by, links_of_commit, traced_files_apart
 from custody.attribution.text import hash_of, keys_of
-from custody.core.digest import content_hashes_match
-from custody.core.ids import CommitSha, ContentHash
-from custody.core.lines import Lines
+from custody.core.ids import CommitSha, ContentHash, content_hashes_match
+from custody.core.paths import Lines
 from custody.core.views import LinkOrigin, TracedFile, TracedRange
 from custody.git import Ancestry
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from custody.attribution.moments import place_of
+from custody.attribution.lineage import place_of
 from custody.core.ids import AgentName, CommitSha, RecordRef, Seq, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.store import Store

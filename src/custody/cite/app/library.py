@@ -4,22 +4,22 @@ import os
 import warnings
 from pathlib import Path
 
+from custody.cite.app.context import AttentionAwareContextManager
 from custody.cite.app.registry_stores import FileRegistryStore, MemoryRegistryStore, RecordRegistryStore
-from custody.cite.app.report_file import rules_for
-from custody.cite.app.saved_report import SavedReport, save_report_object
-from custody.cite.app.source_context import AttentionAwareContextManager
+from custody.cite.app.report_file import SavedReport, rules_for, save_report_object
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.app.source_validation import SourceValidationPipeline, guarded_client
 from custody.cite.audit import Audit
-from custody.cite.breaker import CircuitBreaker
 from custody.cite.codes import Finding
 from custody.cite.compression import Compressed, Level, RestorableSourceCompressor, Unrestorable
 from custody.cite.context import Context, tokens_of
 from custody.cite.contract import citation_contract, executor_context, missing_citations_reminder
-from custody.cite.draft_loop import Attempt, NoReport
+from custody.cite.drafts import Attempt, CitationWarning, CitedReport, NoReport, cited_report
 from custody.cite.footnotes import FootnoteFormatter
 from custody.cite.hits import source_of_hit
+from custody.cite.links import CircuitBreaker
 from custody.cite.model import (
+    AbstractSourceRepository,
     ArtifactType,
     FootnoteNumber,
     ResearchSource,
@@ -35,8 +35,6 @@ from custody.cite.model import (
 )
 from custody.cite.monitor import ContextMetrics, ContextPerformanceMonitor, ContextSettings
 from custody.cite.near_copies import LSHForest, Near, SimHash, Winnowing, compute_semantic_hash, find_duplicates
-from custody.cite.report import CitationWarning, CitedReport, cited_report
-from custody.cite.repository import AbstractSourceRepository
 from custody.cite.results import (
     Contradiction,
     FindingCluster,
@@ -53,7 +51,7 @@ from custody.cite.rules import CiteRules
 from custody.cite.vectors import VectorIndex
 from custody.core.errors import MissingExtra
 from custody.core.views import Reading
-from custody.workspace.user import user
+from custody.workspace.machine import user
 from custody.workspace.workspace import Workspace
 
 __all__ = [

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from custody.cite.addresses import PUBLIC_ONLY
+from custody.cite.addresses import PUBLIC_ONLY, RequestTarget, UnfitUrl, target_of
 from custody.cite.app.registry_stores import registry_name
 from custody.cite.app.report_file import read_report, rules_for
 from custody.cite.app.source_registry import SourceRegistry, registry_of
@@ -23,13 +23,11 @@ from custody.cite.links import (
     verdict_of,
 )
 from custody.cite.model import SourceID
-from custody.cite.registry import entry_of
-from custody.cite.registry_view import check_of, identity_of, source_of, sources
+from custody.cite.registry import check_of, entry_of, identity_of, source_of, sources
 from custody.cite.rules import CiteRules
 from custody.cite.shelf import Shelf
 from custody.cite.subject import AuditSubject
-from custody.cite.targets import RequestTarget, UnfitUrl, target_of
-from custody.cite.wire.links import CiteLink, CiteLinksReport
+from custody.cite.wire import CiteLink, CiteLinksReport
 from custody.core.errors import InputError, WorldError
 from custody.core.wire.time import text_from
 from custody.workspace.workspace import Workspace

@@ -4,18 +4,20 @@ Nothing is claimed without records, and what was not looked at is named with the
 as nobody looked.
 """
 
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from custody.attribution import Grade
 from custody.attribution.app.context import AttributionContext, open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.report_file import STDIN
-from custody.cite.app.repository_content import holding_of
+from custody.cite.audit import READING_CODES, RecordFindings, nothing_recorded
 from custody.cite.codes import CitationCode
 from custody.cite.document import ListEntry
 from custody.cite.missing_names import (
@@ -27,12 +29,15 @@ from custody.cite.missing_names import (
     no_symbol,
     speaks_of_another_time,
 )
-from custody.cite.opened_check import CHECKS, WritingTimes
-from custody.cite.queries.readings import has_calls, newest_pull_requests, pages_read_by, readings_of_url
-from custody.cite.queries.registry import RegistryTables
-from custody.cite.readings import PageReading, Readings
-from custody.cite.record_findings import READING_CODES, RecordFindings, nothing_recorded
-from custody.cite.registry_view import readings_of
+from custody.cite.opened_check import CHECKS, PageReading, Readings, WritingTimes
+from custody.cite.queries.registry import (
+    RegistryTables,
+    has_calls,
+    newest_pull_requests,
+    pages_read_by,
+    readings_of_url,
+)
+from custody.cite.registry import readings_of
 from custody.cite.rules import CiteRules
 from custody.cite.shelf import Shelf
 from custody.cite.subject import AuditSubject, CheckFinding
@@ -43,12 +48,81 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.paths import RepoPath
 from custody.core.views import Reading, View
-from custody.ledger.claim import is_claim
-from custody.ledger.queries.prompts import prompts_of_sessions
-from custody.ledger.queries.readings import locators_read_by
+from custody.git import Comparison, FileAt, Object, ObjectReader, Repository, WorkFile
+from custody.ledger.queries import locators_read_by, prompts_of_sessions
+from custody.ledger.records import is_claim
 from custody.ledger.sessions import session_named
 from custody.store import ObservedView
 from custody.workspace.workspace import Workspace
+
+# What a repository holds, as the audit of a report asks: files, their texts, paths of the past, manifests.
+
+
+COMMITS_MAX = 20_000
+"""So many commits that touched a path are looked at."""
+TEXT_BYTES_MAX = 4 * 1024 * 1024
+MANIFESTS_MAX = 200
+_MANIFEST = re.compile(
+    r"(?:^|/)(?:pyproject\.toml|setup\.(?:py|cfg)|[\w.-]*requirements[\w.-]*\.(?:txt|in|lock)|Pipfile(?:\.lock)?"
+    r"|(?:poetry|uv|pdm|Cargo|composer|mix|pubspec|Gemfile|Podfile|flake)\.lock|environment\.ya?ml|package(?:-lock)?\.json"
+    r"|yarn\.lock|pnpm-(?:lock|workspace)\.yaml|bun\.lockb?|deno\.jsonc?|Cargo\.toml|go\.(?:mod|sum)|Gemfile|[\w.-]+\.gemspec"
+    r"|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|libs\.versions\.toml|composer\.json|mix\.exs|pubspec\.yaml|Package\.swift"
+    r"|[\w.-]+\.(?:csproj|fsproj|cabal|podspec)|CMakeLists\.txt|conanfile\.(?:txt|py)|vcpkg\.json|requirements/[\w.-]+)$"
+)
+
+
+def holding_of(repository: Repository, commit: CommitSha, objects: ObjectReader[Object]) -> RepositoryContent:
+    """What ``commit`` and the work tree on top of it hold, and what was before."""
+    with repository.tree(commit) as entries:
+        paths = [str(entry.path) for entry in entries if entry.kind != "tree"]
+
+    @cache
+    def text_of(path: str) -> str | None:
+        work = repository.work_file(RepoPath.of(path), TEXT_BYTES_MAX)
+        if isinstance(work, WorkFile):
+            return work.content.decode("utf-8", "replace")
+        found = objects.read(FileAt(commit, RepoPath.of(path)))
+        kept = isinstance(found, Object) and found.info.kind == "blob" and len(found.content) <= TEXT_BYTES_MAX
+        return found.content.decode("utf-8", "replace") if kept and isinstance(found, Object) else None
+
+    named = [path for path in paths if _MANIFEST.search(path)][:MANIFESTS_MAX]
+    return RepositoryContent(
+        paths=paths,
+        text_of=text_of,
+        ever=lambda wanted: set(_on_disk(repository, wanted)) | set(_in_history(repository, commit, wanted)),
+        manifests=[text for path in named if (text := text_of(path)) is not None],
+        builtin=sys.stdlib_module_names,
+    )
+
+
+def _on_disk(repository: Repository, wanted: Collection[str]) -> Iterator[str]:
+    if repository.work_tree is not None:
+        yield from (path for path in wanted if os.path.lexists(repository.work_tree / path))
+
+
+def _in_history(repository: Repository, commit: CommitSha, wanted: Collection[str]) -> Iterator[str]:
+    """Those paths that some commit before ``commit`` touched: one walk for all of them."""
+    paths = [path for name in sorted(wanted) if (path := _path(name)) is not None]
+    left = {str(path) for path in paths}
+    if not paths:
+        return
+    with repository.log([commit], paths) as commits:
+        asked = (Comparison(past_commit.id) for n, past_commit in enumerate(commits) if n < COMMITS_MAX)
+        with repository.changes(asked, paths, renames=False) as changes:
+            for change in changes:
+                touched = {str(file.path) for file in change.files} & left
+                yield from sorted(touched)
+                left -= touched
+                if not left:
+                    return
+
+
+def _path(path: str) -> RepoPath | None:
+    try:
+        return RepoPath.of(path)
+    except InputError:
+        return None  # no path of a repository: nobody can have committed it
+
 
 FACTS_MAX = 500
 CREATED = "created"

@@ -6,21 +6,24 @@ from typing import Any
 from custody.cite.app.registry_stores import registry_name
 from custody.cite.app.source_registry import SourceRegistry, registry_of
 from custody.cite.model import SourceIdentity, UnknownSource, id_of
-from custody.cite.readings import best_reading
-from custody.cite.registry import SAID_SO, entry_of, group, root
-from custody.cite.registry_view import (
+from custody.cite.opened_check import best_reading
+from custody.cite.registry import (
+    SAID_SO,
     aliases_of,
+    entry_of,
     excerpts_of,
+    group,
     identity_of,
     merges_of,
     readings_of,
+    root,
     source_of,
     suggestions_for,
     usage_of,
 )
 from custody.cite.results import source_fields, source_from
 from custody.cite.shelf import Merge, Shelf, ShelfEntry
-from custody.cite.wire.registry import (
+from custody.cite.wire import (
     CiteAddReport,
     CiteAddress,
     CiteExcerpt,

@@ -1,28 +1,37 @@
 """Show a saved report with its sources, and the citation contract for the sources of this store."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Literal
 
 from custody.cite.app.registry_stores import RecordRegistryStore
-from custody.cite.app.report_file import STDIN, read_report, rules_for
-from custody.cite.app.saved_report import beside_of
+from custody.cite.app.report_file import STDIN, beside_of, read_report, rules_for, write_report
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.contract import citation_contract, executor_context
+from custody.cite.convert import ConversionTarget, convert
 from custody.cite.document import LabelKind, ListEntry
 from custody.cite.drafts import ReportDraft
-from custody.cite.markdown_ranges import lay_out
-from custody.cite.markdown_text import plain, whole_characters
+from custody.cite.markdown import lay_out, plain, whole_characters
 from custody.cite.model import ResearchSource, UnknownSource
 from custody.cite.source_list import find_listing
-from custody.cite.wire.writing import (
+from custody.cite.subject import AuditSubject, brief
+from custody.cite.wire import (
     CiteContractReport,
+    CiteConvertReport,
     CiteReportReport,
+    CslDate,
+    CslSource,
     ReportSource,
     SavedReportInfo,
+    TargetName,
+    UnchangedMarker,
     decode_beside,
+    encode_csl,
 )
-from custody.core.digest import digest_of
+from custody.cite.works import work_key
 from custody.core.errors import InputError
+from custody.core.ids import digest_of
 from custody.core.wire.body import digest_text
 from custody.workspace.workspace import Workspace
 
@@ -101,3 +110,87 @@ def _listed(entry: ListEntry) -> ReportSource:
 
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
+
+
+# Rewrite the citations of one file, and export what it lists.
+
+
+STDOUT = "-"
+_YEAR = re.compile(r"[(（]\s*(?P<year>1[5-9][0-9]{2}|20[0-9]{2})[^)）]{0,20}[)）]")
+
+
+def cite_convert(
+    workspace: Workspace,
+    name: str,
+    to: TargetName,
+    stdin: bytes = b"",
+    *,
+    output: str | None = None,
+    in_place: bool = False,
+) -> tuple[CiteConvertReport, bytes]:
+    """What was done, and the new text; it is written to ``output`` or over the file itself, if either is asked for."""
+    if in_place and (output is not None or name == STDIN):
+        raise InputError("--in-place needs a file, and no --output", hint="leave one of the two out")
+    data = read_report(workspace, name, stdin)
+    done = convert(data, ConversionTarget(to))
+    target = name if in_place else output or STDOUT
+    written = target != STDOUT and not (in_place and done.text == data)
+    if written:
+        write_report(workspace.folder / target, done.text)
+    return _report(name, to, target, data, written=written, changes=len(done.changes)), done.text
+
+
+def _report(name: str, to: TargetName, target: str, data: bytes, *, written: bool, changes: int) -> CiteConvertReport:
+    subject = AuditSubject.of(data)
+    left: list[UnchangedMarker] = []
+    for use in subject.uses:
+        if use.entry is None:
+            line, column = subject.layout.place(use.marker.start)
+            left.append(UnchangedMarker(line, column, brief(f"[{use.label}]")))
+    return CiteConvertReport(
+        file=name,
+        to=to,
+        path=target,
+        written=written,
+        changes=changes,
+        markers=len(subject.markers),
+        sources=len(subject.listing.entries),
+        left=left,
+    )
+
+
+def cite_export(workspace: Workspace, name: str, stdin: bytes = b"", *, output: str | None = None) -> bytes:
+    """The listed sources of a report as CSL-JSON, written to ``output`` if it is given."""
+    subject = AuditSubject.of(read_report(workspace, name, stdin))
+    made = encode_csl(csl_sources(subject.listing.entries))
+    if output is not None and output != STDOUT:
+        write_report(Path(workspace.folder) / output, made)
+    return made
+
+
+def csl_sources(entries: Iterable[ListEntry]) -> list[CslSource]:
+    """Every listed source, in the order of the list; one without a label is called by its place in it."""
+    made: list[CslSource] = []
+    used: set[str] = set()
+    for place, entry in enumerate(entries, start=1):
+        name = str(entry.label) if entry.label is not None else f"entry-{place}"
+        unique = name if name not in used else f"{name}-{place}"
+        used.add(unique)
+        made.append(_csl(unique, entry))
+    return made
+
+
+def _csl(name: str, entry: ListEntry) -> CslSource:
+    """Only what the list says goes in: nothing is guessed."""
+    title = plain(entry.title)
+    work = work_key(entry.url) if entry.url else None
+    doi = work[1] if work is not None and work[0] == "doi" else None
+    year = _YEAR.search(title)
+    return CslSource(
+        id=name,
+        type="article" if doi else "webpage" if entry.url else "document",
+        title=title,
+        url=None if entry.url is None else whole_characters(entry.url),
+        doi=doi,
+        issued=None if year is None else CslDate([[int(year["year"])]]),
+    )

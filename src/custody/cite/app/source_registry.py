@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from custody.cite.app.registry_stores import RecordRegistryStore, RegistryStore
-from custody.cite.events import RegistryChange, Stamp
 from custody.cite.links import LinkCheck, LinkMemory
 from custody.cite.model import (
     ArtifactType,
@@ -17,9 +16,13 @@ from custody.cite.model import (
 )
 from custody.cite.registry import (
     SAID_SO,
+    check_of,
     entry_at,
     entry_of,
+    identity_of,
     root,
+    source_of,
+    sources,
     to_check,
     to_excerpt,
     to_merge,
@@ -28,14 +31,13 @@ from custody.cite.registry import (
     to_register,
     to_unmerge,
     to_use,
+    usage_of,
 )
-from custody.cite.registry_view import check_of, identity_of, source_of, sources, usage_of
-from custody.cite.shelf import Shelf
+from custody.cite.shelf import RegistryChange, Shelf, Stamp
 from custody.cite.source_texts import ContextCandidate, candidate, candidates
 from custody.cite.urls import url_key
 from custody.core.views import Reading
-from custody.workspace.clock import now_ns, token
-from custody.workspace.user import user
+from custody.workspace.machine import now_ns, token, user
 from custody.workspace.workspace import Workspace
 
 

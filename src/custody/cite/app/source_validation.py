@@ -5,14 +5,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from custody.cite.breaker import CircuitBreaker
-from custody.cite.links import LinkAnswer, LinkOutcome, SkippedLink
-from custody.cite.model import VALIDATION_STATE, ResearchSource, SourceError, SourceIdentity, degraded
-from custody.cite.repository import AbstractSourceRepository
+from custody.cite.hits import SalvagedSource, salvaged
+from custody.cite.links import CircuitBreaker, LinkAnswer, LinkOutcome, SkippedLink
+from custody.cite.model import (
+    VALIDATION_STATE,
+    AbstractSourceRepository,
+    ResearchSource,
+    SourceError,
+    SourceIdentity,
+    degraded,
+)
 from custody.cite.rules import CiteRules
-from custody.cite.salvage import SalvagedSource, salvaged
-from custody.intake.redaction import redact_event_payload
-from custody.workspace.clock import now_ns
+from custody.intake.record import redact_event_payload
+from custody.workspace.machine import now_ns
 
 if TYPE_CHECKING:
     from custody.cite.web import LinkChecker

@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 import click
 
-from custody.terminal.command_group import CommandGroup, CommandTable
+from custody.terminal.frame import CommandGroup, CommandTable
 
 PARTS: CommandTable = MappingProxyType(
     {
@@ -20,15 +20,15 @@ PARTS: CommandTable = MappingProxyType(
         "near": ("custody.cite.cli.context:find_near_copies", "Find sources whose kept texts are nearly copies."),
         "search": ("custody.cite.cli.context:search", "Find sources by what they speak of."),
         "audit": (
-            "custody.cite.cli.audit:audit",
+            "custody.cite.cli.documents:audit",
             "Check the citations of reports: any Markdown file, in a repository or not.",
         ),
-        "convert": ("custody.cite.cli.convert:convert", "Rewrite the markers of a report and its list of sources."),
-        "check-links": ("custody.cite.cli.links:check_links", "See whether the addresses of sources still answer."),
-        "export": ("custody.cite.cli.convert:export", "Write the sources that a report lists for other programs."),
-        "report": ("custody.cite.cli.report:report", "Show a report with a table of its sources beneath."),
+        "convert": ("custody.cite.cli.documents:convert", "Rewrite the markers of a report and its list of sources."),
+        "check-links": ("custody.cite.cli.context:check_links", "See whether the addresses of sources still answer."),
+        "export": ("custody.cite.cli.documents:export", "Write the sources that a report lists for other programs."),
+        "report": ("custody.cite.cli.documents:report", "Show a report with a table of its sources beneath."),
         "contract": (
-            "custody.cite.cli.report:contract",
+            "custody.cite.cli.documents:contract",
             "Print the citation contract, for the instructions of any agent.",
         ),
     }

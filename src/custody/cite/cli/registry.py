@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 
 from custody.cite.app.registry import cite_add, cite_list, cite_merge, cite_show, cite_unmerge
-from custody.cite.wire.registry import (
+from custody.cite.wire import (
     CiteAddReport,
     CiteListReport,
     CiteMerge,

@@ -6,7 +6,10 @@ from typing import Any
 
 import msgspec
 
-from custody.cite.events import (
+from custody.cite.keys import SourceKeys
+from custody.cite.links import LinkAnswer, LinkCheck
+from custody.cite.results import source_fields, source_from
+from custody.cite.shelf import (
     AddressSplit,
     ExcerptEvent,
     LinkCheckEvent,
@@ -19,16 +22,12 @@ from custody.cite.events import (
     SourceUseEvent,
     Stamp,
 )
-from custody.cite.events import RegistryChange as Happened
-from custody.cite.keys import SourceKeys
-from custody.cite.links import LinkAnswer, LinkCheck
-from custody.cite.results import source_fields, source_from
+from custody.cite.shelf import RegistryChange as Happened
 from custody.core.errors import InputError
 from custody.core.views import Reading, View
 from custody.core.wire.arrival import REGISTRY
 from custody.core.wire.canonical import Json
-from custody.core.wire.event import RegistryEvent, event_from
-from custody.core.wire.source_event import RegistrationKeys, SourceDescription, WorkIdentifier
+from custody.core.wire.event import RegistrationKeys, RegistryEvent, SourceDescription, WorkIdentifier, event_from
 from custody.core.wire.time import ns_from, text_from
 
 

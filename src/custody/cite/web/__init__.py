@@ -5,12 +5,8 @@ sends what ``docs/cite-links.md`` lists and nothing else, reads no body, and tak
 from the environment. It touches no file but the system's certificates.
 """
 
-from custody.cite.web.backend import Dial
-from custody.cite.web.batch import gather_calls, look_at, look_at_all
-from custody.cite.web.errors import ForbiddenUrl, NoSuchName
-from custody.cite.web.request import LinkChecker
-from custody.cite.web.resolver import Resolver
-from custody.cite.web.transport import guarded_client
+from custody.cite.web.request import LinkChecker, gather_calls, look_at, look_at_all
+from custody.cite.web.transport import Dial, ForbiddenUrl, NoSuchName, Resolver, guarded_client
 
 __all__ = [
     "Dial",

@@ -1,29 +1,29 @@
 """One look at an address: HEAD, GET where a server wants that, along redirects, within limits of time and number."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import httpx2
 
-from custody.cite.addresses import PUBLIC_ONLY, AddressPolicy
-from custody.cite.breaker import BreakerOf, breaker_per_host
+from custody.cite.addresses import PUBLIC_ONLY, AddressPolicy, RequestTarget, UnfitUrl, redirected, target_of
 from custody.cite.links import (
     ASK_AGAIN,
     HOLD_HOURS_MAX,
     REDIRECTS,
+    BreakerOf,
     Hop,
     LinkAnswer,
     LinkCheck,
     LinkOutcome,
     SkippedLink,
+    breaker_per_host,
     look_from,
+    retry_after_seconds,
 )
-from custody.cite.retry_after import retry_after_seconds
 from custody.cite.rules import CiteRules
-from custody.cite.targets import RequestTarget, UnfitUrl, redirected, target_of
-from custody.cite.web.errors import ForbiddenUrl, NoSuchName
+from custody.cite.web.transport import ForbiddenUrl, NoSuchName
 
 RANGE = "bytes=0-0"
 SERVER_ERRORS = range(500, 600)
@@ -192,3 +192,41 @@ class LinkChecker:
 def _sentence(error: Exception) -> str:
     said = " ".join(str(error).split())
     return f"{type(error).__name__}: {said}"[:WHY_CHARS_MAX] if said else type(error).__name__
+
+
+# Many looks: in an event loop, or from a program that has none.
+
+
+T = TypeVar("T")
+
+
+async def look_at(checker: LinkChecker, urls: Sequence[str], tell: Callable[[LinkOutcome], None]) -> None:
+    """Look at every address, each once, and tell of each as soon as it is known."""
+
+    async def check_url(url: str) -> None:
+        tell(await checker.look(url))
+
+    async with asyncio.TaskGroup() as group:
+        for url in dict.fromkeys(urls):
+            group.create_task(check_url(url))
+
+
+async def gather_calls(calls: Sequence[Awaitable[T]]) -> list[T]:
+    """What each call gives, in their order; they run side by side."""
+    return await asyncio.gather(*calls)
+
+
+def look_at_all(
+    urls: Sequence[str],
+    tell: Callable[[LinkOutcome], None],
+    *,
+    client: Callable[[], httpx2.AsyncClient],
+    checker: Callable[[httpx2.AsyncClient], LinkChecker],
+) -> None:
+    """The same without an event loop around it. What was told before an interruption stays told."""
+
+    async def run() -> None:
+        async with client() as opened:
+            await look_at(checker(opened), urls, tell)
+
+    asyncio.run(run())

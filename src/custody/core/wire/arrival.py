@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from custody.core.digest import digest_of
-from custody.core.ids import Digest, EventId, NaturalKey
+from custody.core.ids import Digest, EventId, NaturalKey, digest_of
 from custody.core.record import ChainTip, RecordDraft
-from custody.core.wire.body import digest_text, split
+from custody.core.wire.body import digest_text, split, trim_event
 from custody.core.wire.canonical import Json, dump_readable, parse
 from custody.core.wire.event import (
     AnyEvent,
@@ -24,7 +23,6 @@ from custody.core.wire.event import (
     TranscriptEvent,
     event_from,
 )
-from custody.core.wire.excerpt import trim_event
 from custody.core.wire.time import ns_from, text_from
 
 CONTINUES = "continues"

@@ -1,15 +1,18 @@
-"""Strict JSON in, stable bytes out.
+r"""Strict JSON in, stable bytes out.
 
 Reading refuses what two readers could understand differently: duplicate keys, NaN, numbers beyond a double, bytes
 that are not UTF-8. Writing gives the same bytes for the same value: keys sorted, no white space, UTF-8, lone
-surrogates (which stand for bytes of odd file names) as ``\\udXXX`` escapes.
+surrogates (which stand for bytes of odd file names) as ``\udXXX`` escapes.
 """
 
 import json
 import math
-from typing import NoReturn
+from collections.abc import Mapping
+from dataclasses import Field, fields
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from custody.core.errors import InputError
+from custody.core.ids import Digest, digest_of
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -143,3 +146,48 @@ _DECODER = json.JSONDecoder(
     object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite, parse_int=_whole
 )
 _ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+# Rules as canonical JSON, and the digest under which evidence names the rules that weighed it.
+# Equal rules give equal bytes, whatever file, order or spelling they came from: 30 and 30.0 are one number, keys are
+# sorted, and where a value was set is no part of it.
+
+
+class Rules(Protocol):
+    """A domain's frozen dataclass of numbers, words, and tuples and mappings of these."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+def rules_values(rules: Rules) -> dict[str, Json]:
+    """Every rule of a domain by its name, as JSON."""
+    return {field.name: rule_value(getattr(rules, field.name)) for field in fields(rules)}
+
+
+def rule_value(value: object) -> Json:
+    """One rule's value as JSON; equal values are written alike.
+
+    >>> rule_value((30, 30.0, -0.0, 0.5)), rule_value({"a": True})
+    ([30, 30, 0, 0.5], {'a': True})
+    """
+    match value:
+        case bool() | int() | str():
+            return value
+        case float():
+            return int(value) if value.is_integer() else value
+        case tuple() | list():
+            return [rule_value(item) for item in value]
+        case Mapping():
+            return {str(key): rule_value(item) for key, item in value.items()}
+        case _:
+            raise TypeError(f"a rule cannot be a {type(value).__name__}")
+
+
+def encode_rules(tables: Mapping[str, Rules]) -> bytes:
+    """The rules of some domains, by name, as canonical JSON."""
+    return dump({table: rules_values(rules) for table, rules in tables.items()})
+
+
+def rules_digest(tables: Mapping[str, Rules]) -> Digest:
+    """The SHA-256 that names these rules; the domains' names are part of it."""
+    return digest_of(encode_rules(tables))

@@ -6,11 +6,9 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.ids import AgentName, ExecutionId, SessionId, SpanId, digest_of
+from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
     CallStatus,
     Change,
@@ -234,3 +232,19 @@ def _ns(moment: str | None) -> int | None:
 
 def _text(field: TextField | None) -> Text | None:
     return None if field is None else text_view(field)
+
+
+# The versions of the readers that make views; another one makes stores make their views again.
+# They stand apart from the readers, which most questions need not load.
+
+
+READER_VERSION = 4
+"""Of generic events."""
+HOOK_VERSION = 5
+"""Of hook events and snapshots."""
+TRANSCRIPT_VERSION = 3
+"""Of transcripts' lines."""
+TRACES_VERSION = 2
+"""Of other tools' traces."""
+REGISTRY_VERSION = 2
+"""Of events of the registry of sources."""

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from custody.core.chain_check import Damage
+from custody.core.record import Damage
 from custody.core.wire.canonical import dump
 
 

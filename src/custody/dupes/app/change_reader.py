@@ -10,9 +10,8 @@ from typing import Any
 
 from custody.core.errors import CustodyError, GitError
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
-from custody.dupes.facts.channels import channel_of, is_generated, refined
-from custody.dupes.facts.extractor import facts_of, language_of
+from custody.core.paths import Lines
+from custody.dupes.facts.extractor import channel_of, facts_of, is_generated, language_of, refined
 from custody.dupes.facts.model import Channel, Facts
 from custody.dupes.facts.touched_facts import find_touched_facts
 from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeSketch, LineRun, Shape
@@ -33,7 +32,7 @@ from custody.git import (
     discover,
     parse_commit,
 )
-from custody.workspace.clock import now_ns
+from custody.workspace.machine import now_ns
 
 NS = 1_000_000_000
 COMMITS_READ_MAX = 32

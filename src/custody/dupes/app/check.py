@@ -11,27 +11,58 @@ from custody.config import EffectiveRules
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.wire.body import digest_text
-from custody.core.wire.canonical import dump
-from custody.core.wire.rules_digest import rules_digest
+from custody.core.wire.canonical import dump, rules_digest
 from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, ReadChange, UnreadableChange, read_changes
-from custody.dupes.app.git_relations import arounds
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.report import escape_name, report_change, report_evidence
 from custody.dupes.app.search import ChangeMatch, ChangeSearch, SearchResult
 from custody.dupes.app.select import typed_change
-from custody.dupes.category import Category, DuplicateVerdict, Relation
 from custody.dupes.evidence import overlap_of
-from custody.dupes.model import ChangeDescription
-from custody.dupes.queries.change_index import DupesTables, EvidenceRow
-from custody.dupes.relations import RelationReason, relations
+from custody.dupes.model import Category, ChangeDescription, DuplicateVerdict, Relation
+from custody.dupes.queries import DupesTables, EvidenceRow
+from custody.dupes.relations import GitRelations, RelationReason, relations
 from custody.dupes.rules import DedupeRules
+from custody.dupes.score import ALOUD, verdict
 from custody.dupes.signature import SIGNATURE_VERSION, sketch_change
-from custody.dupes.verdict import ALOUD, verdict
-from custody.dupes.wire.report import DupesCheckReport, DupesEvidence, DuplicateSuggestion
-from custody.git import Repository
+from custody.dupes.wire import DupesCheckReport, DupesEvidence, DuplicateSuggestion
+from custody.git import Ancestry, Repository
 from custody.store import Store
 from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
+
+# What git tells about a change and those it is like: which has landed, which is below which, which was taken back.
+
+
+def arounds(repository: Repository, asked: ChangeRef, likes: Sequence[ChangeMatch]) -> list[GitRelations]:
+    """One answer for each of ``likes``, by one walk through history."""
+    pairs = {
+        Ancestry(like.change.head, descendant)
+        for like in likes
+        for descendant in (asked.base, asked.head, asked.onto)
+        if descendant and like.change.head != descendant
+    }
+    true = repository.ancestries(pairs) if pairs else frozenset()
+    return [
+        GitRelations(
+            other_on_main=like.change.on_main,
+            other_below_base=Ancestry(like.change.head, asked.base) in true or like.change.head == asked.base,
+            other_on_its_line=Ancestry(like.change.head, asked.onto) in true or like.change.head == asked.onto,
+            other_in_branch=Ancestry(like.change.head, asked.head) in true,
+            takes_back=like.takes_back,
+            taken_back=_taken_back(like, likes),
+        )
+        for like in likes
+    ]
+
+
+def _taken_back(like: ChangeMatch, likes: Sequence[ChangeMatch]) -> bool:
+    """Whether a change found beside it names its commits as reverted: a revert is always like what it undoes."""
+    return any(
+        other.change.opened_ns >= like.change.opened_ns and bool(other.signature.reverted & like.signature.commits)
+        for other in likes
+        if other is not like
+    )
+
 
 EXACT_MAX = 5
 """Changes that are read from git and compared exactly, the best first: reading them is what takes time."""

@@ -2,30 +2,43 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
+from custody.core.errors import InputError
 from custody.core.wire.body import digest_text
-from custody.core.wire.rules_digest import rules_digest
-from custody.dupes.app.change_name import find_indexed_change
+from custody.core.wire.canonical import rules_digest
 from custody.dupes.app.change_reader import ChangeRef, ReadChange, read_changes
+from custody.dupes.app.indexed_changes import (
+    changes_by_id,
+    count_changes,
+    dedupe_rules,
+    is_index_outdated,
+    list_changes,
+)
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.report import report_indexed_change
-from custody.dupes.canonical import CanonicalChange, CanonicalEvidence, NoCanonicalChange, canonical_of, scopes_of
-from custody.dupes.category import DuplicateVerdict
+from custody.dupes.app.select import find_indexed_change
 from custody.dupes.chance import Model, chance_of
-from custody.dupes.change_row import ChangeRow
-from custody.dupes.changeset import change_set
-from custody.dupes.cluster import Cluster, PairLink, clusters_of
-from custody.dupes.descent import Descent, descent_of
+from custody.dupes.cluster import (
+    CanonicalChange,
+    CanonicalEvidence,
+    Cluster,
+    NoCanonicalChange,
+    PairLink,
+    canonical_of,
+    clusters_of,
+    scopes_of,
+)
+from custody.dupes.descent import Descent, change_set, descent_of
 from custody.dupes.facts.model import Channel
-from custody.dupes.model import ChangeDescription, ExactKind, HashVariant, Signature
+from custody.dupes.model import ChangeDescription, ChangeRow, DuplicateVerdict, ExactKind, HashVariant, Signature
 from custody.dupes.packing import unpack_signature
-from custody.dupes.queries.change_index import DupesTables
+from custody.dupes.queries import ChangeList, DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import score_pair
-from custody.dupes.similarity import similarities
-from custody.dupes.verdict import verdict
-from custody.dupes.wire.report import ClusterMember, ClusterReport, DescentEdge, DupesClusterReport
+from custody.dupes.score import score_pair, similarities, verdict
+from custody.dupes.signature import SIGNATURE_VERSION
+from custody.dupes.wire import ChangeRefReport, ClusterMember, ClusterReport, DescentEdge, DupesClusterReport
 from custody.git import Repository
 from custody.store import Store
 from custody.workspace.rules_in_force import load_rules
@@ -174,3 +187,74 @@ def _why(chosen: CanonicalChange | NoCanonicalChange, rows: ChangeRows) -> str:
     if isinstance(chosen, NoCanonicalChange):
         return f"none is advised: {chosen.reason}"
     return f"keep {rows[chosen.change].head[:12]}, decided by {chosen.decided_by}: {'; '.join(chosen.reasons)}"
+
+
+# Clusters among everything indexed, with the names of their changes; git is asked only for the cluster shown.
+
+
+MEMBERS_TOLD_MAX = 100
+"""Changes that are reported of a larger cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRow:
+    """A cluster as a list has it: its changes by name, in the order of indexing."""
+
+    cluster: Cluster
+    members: tuple[ChangeRefReport, ...]
+
+    @property
+    def open(self) -> int:
+        """How many of its changes have not landed."""
+        return sum(not member.on_main for member in self.members)
+
+    def matches(self, state: str, words: str) -> bool:
+        """Whether it is of this state, and has these words in what its changes are called."""
+        if state != "all" and (state == "open") != bool(self.open):
+            return False
+        texts = (text.lower() for member in self.members for text in (member.title, member.name, member.head))
+        return not words or any(words.lower() in text for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Every cluster, the largest first; among so many changes, from so many compared pairs."""
+
+    groups: tuple[ClusterRow, ...] = ()
+    changes: int = 0
+    pairs: int = 0
+
+
+def check_index_version(store: Store) -> None:
+    """Raise an ``InputError`` where another version of custody made the index: it cannot be compared."""
+    if is_index_outdated(store):
+        raise InputError(
+            "the index was made by another version of custody",
+            hint="run 'custody dupes index', which makes it anew",
+        )
+
+
+def read_cluster_state(store: Store, rules: DedupeRules) -> object:
+    """What clusters follow from: the same state gives the same ones."""
+    last = ChangeList(store).listed(before=None, limit=1, landed=None)
+    return last, count_changes(store), SIGNATURE_VERSION, rules, model_for(store, rules)
+
+
+def find_groups(workspace: Workspace, store: Store, rules: DedupeRules) -> Groups:
+    """Every cluster, landed commits too."""
+    rows = {row.id: row for row in list_changes(store)}
+    clusters, pairs = clusters_among(workspace, store, rows, rules)
+    groups = (
+        ClusterRow(cluster, tuple(report_indexed_change(rows[change]) for change in cluster.members))
+        for cluster in clusters
+    )
+    return Groups(tuple(groups), len(rows), pairs)
+
+
+def show_group(workspace: Workspace, group: ClusterRow) -> ClusterReport:
+    """One cluster with its base and the change to keep."""
+    some = group.cluster.members[:MEMBERS_TOLD_MAX]
+    with workspace.reading() as store:
+        rows = changes_by_id(store, some)
+    here = Cluster(group.cluster.id, tuple(change for change in some if change in rows), group.cluster.centre)
+    return report_cluster(workspace.repository, here, rows, dedupe_rules(workspace))

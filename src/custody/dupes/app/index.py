@@ -16,14 +16,14 @@ from custody.dupes.app.change_reader import (
 )
 from custody.dupes.app.search import indexed_rows
 from custody.dupes.app.select import REFS, changes_in, typed_changes
-from custody.dupes.change_row import ChangeRow
+from custody.dupes.model import ChangeRow
 from custody.dupes.packing import pack_signature
 from custody.dupes.pool import Backend, pool_map
-from custody.dupes.queries.change_index import DupesTables
+from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
-from custody.dupes.search import asked_terms
+from custody.dupes.score import asked_terms
 from custody.dupes.signature import SIGNATURE_VERSION
-from custody.dupes.wire.report import DupesIndexReport, UnreadChange
+from custody.dupes.wire import DupesIndexReport, UnreadChange
 from custody.store import Store
 from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace

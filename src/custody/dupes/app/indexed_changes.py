@@ -1,22 +1,66 @@
 """Indexed changes: listed, read from git, and searched for among all that are indexed. Nothing is stored."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from custody.core.ids import CommitSha
-from custody.dupes.app.change_index import count_changes
 from custody.dupes.app.change_reader import NO_COMMIT, ChangeRef, ReadChange, UnreadableChange, read_changes
 from custody.dupes.app.check import dupes_check, dupes_look
 from custody.dupes.app.report import escape_name, report_indexed_change
 from custody.dupes.app.select import landing_tip, own_commits_of
-from custody.dupes.change_row import ChangeRow
-from custody.dupes.model import ChangeDescription, ChangedPiece
-from custody.dupes.queries.change_list import ChangeList
+from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow
+from custody.dupes.queries import ChangeList, DupesTables, EvidenceRow, copy_rows_until
 from custody.dupes.rules import DedupeRules
-from custody.dupes.wire.report import ChangeRefReport, DupesCheckReport
+from custody.dupes.wire import ChangeRefReport, DupesCheckReport
 from custody.git import Ancestry
+from custody.store import Store
 from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
+
+# The index of changes for other packages: which changes it holds, and what was found about them.
+
+
+def newest_change(store: Store) -> int:
+    """Return the id of the change indexed last; 0 when there is none."""
+    return DupesTables(store).newest()
+
+
+def count_changes(store: Store) -> int:
+    """Return how many changes are indexed."""
+    return DupesTables(store).count()
+
+
+def list_changes(store: Store, *, after: int = 0) -> Iterator[ChangeRow]:
+    """Yield every change behind an id, in the order of indexing."""
+    return DupesTables(store).all_changes(after=after)
+
+
+def changes_by_id(store: Store, ids: Iterable[int]) -> dict[int, ChangeRow]:
+    """Return the changes with these ids, as far as they are indexed."""
+    return DupesTables(store).changes(ids)
+
+
+def changes_by_head(store: Store, start: str) -> list[ChangeRow]:
+    """Return the changes whose head starts with these digits, oldest first."""
+    return DupesTables(store).by_head(start)
+
+
+def evidence_about(store: Store, start: str) -> list[EvidenceRow]:
+    """Return the stored evidence whose id, or whose change's head, starts with these digits; newest first."""
+    return DupesTables(store).evidence(start)
+
+
+def is_index_outdated(store: Store) -> bool:
+    """Return whether another version of custody made the index: then no change can be compared with it."""
+    from custody.dupes.signature import SIGNATURE_VERSION  # loads sketching, which other questions do not need
+
+    return DupesTables(store).is_of_another(SIGNATURE_VERSION)
+
+
+def copy_index_until(source: Store, changes: int, into: Store) -> None:
+    """Copy the index into an empty store as it was when it had so many changes."""
+    copy_rows_until(source, changes, into)
+
 
 STATES = ("open", "landed", "all")
 _LANDED = {"open": False, "landed": True, "all": None}

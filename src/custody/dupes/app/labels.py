@@ -10,21 +10,19 @@ from custody.core.views import DuplicateAnswer
 from custody.core.wire.arrival import arrival_from
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
-from custody.dupes.app.change_name import find_indexed_change
-from custody.dupes.calibration import calibration_of
-from custody.dupes.chance import Model, chance_of, raw_chance
-from custody.dupes.change_row import ChangeRow
+from custody.dupes.app.select import find_indexed_change
+from custody.dupes.chance import Model, calibration_of, chance_of, raw_chance
+from custody.dupes.model import ChangeRow
 from custody.dupes.packing import unpack_signature
-from custody.dupes.queries.answers import all_answers, answers_of_pair
-from custody.dupes.queries.change_index import DupesTables
+from custody.dupes.queries import DupesTables, all_answers, answers_of_pair
 from custody.dupes.rules import DedupeRules
-from custody.dupes.similarity import similarities
+from custody.dupes.score import similarities
 from custody.dupes.weights import SHIPPED
-from custody.dupes.wire.report import DupesLabelReport
-from custody.intake.redaction import redact_event_payload
+from custody.dupes.wire import DupesLabelReport
+from custody.intake.record import redact_event_payload
 from custody.store import Store
+from custody.workspace.machine import user
 from custody.workspace.rules_in_force import load_rules
-from custody.workspace.user import user
 from custody.workspace.workspace import Workspace
 
 DUPLICATE = ("duplicate", "same-feature", "competing")

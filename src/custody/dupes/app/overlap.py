@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from custody.core.errors import InputError
-from custody.dupes.app.change_name import UnknownChange, find_change
 from custody.dupes.app.indexed_changes import (
     ChangedFileRow,
     change_like,
@@ -14,10 +13,10 @@ from custody.dupes.app.indexed_changes import (
     file_touched,
 )
 from custody.dupes.app.report import escape_name, report_indexed_change, report_overlap
-from custody.dupes.change_row import ChangeRow
+from custody.dupes.app.select import UnknownChange, find_change
 from custody.dupes.evidence import Overlap, SharedLines, overlap_of
-from custody.dupes.model import ChangeDescription, ChangedPiece, LineRun
-from custody.dupes.wire.report import ChangeRefReport, DupesEvidence, DupesShowReport, OverlapReport
+from custody.dupes.model import ChangeDescription, ChangedPiece, ChangeRow, LineRun
+from custody.dupes.wire import ChangeRefReport, DupesEvidence, DupesShowReport, OverlapReport
 from custody.workspace.workspace import Workspace
 
 LINES_MAX = 500

@@ -3,13 +3,12 @@
 from custody.core.wire.time import text_from
 from custody.dupes.app.change_reader import ReadChange
 from custody.dupes.app.search import ChangeMatch, SearchResult
-from custody.dupes.category import DuplicateVerdict
-from custody.dupes.change_row import ChangeRow
 from custody.dupes.evidence import Overlap, SharedNames
-from custody.dupes.queries.change_list import ChangeSummary
+from custody.dupes.model import ChangeRow, DuplicateVerdict
+from custody.dupes.queries import ChangeSummary
 from custody.dupes.relations import RelationReason
 from custody.dupes.signature import SIGNATURE_VERSION
-from custody.dupes.wire.report import (
+from custody.dupes.wire import (
     AccountLine,
     ChangeRefReport,
     DupesEvidence,

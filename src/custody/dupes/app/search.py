@@ -4,16 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.dupes.chance import Model, chance_of
-from custody.dupes.change_row import ChangeRow
-from custody.dupes.identity import KINDS, STORED
-from custody.dupes.model import ChangeSketch, DuplicateChance, ExactKind, HashVariant, PairScore, Signature
+from custody.dupes.model import ChangeRow, ChangeSketch, DuplicateChance, ExactKind, HashVariant, PairScore, Signature
 from custody.dupes.packing import unpack_signature
-from custody.dupes.queries.change_index import DupesTables, SharedTerms
+from custody.dupes.queries import DupesTables, SharedTerms
 from custody.dupes.rules import DedupeRules
-from custody.dupes.score import score_pair
-from custody.dupes.search import Search, asked_terms, kept_terms, search_of
-from custody.dupes.signature import key_of
-from custody.dupes.similarity import similarities
+from custody.dupes.score import Search, asked_terms, kept_terms, score_pair, search_of, similarities
+from custody.dupes.signature import KINDS, STORED, key_of
 
 CANDIDATES_MAX = 200
 """Candidates that a search keeps: the upper end of document 002's target."""

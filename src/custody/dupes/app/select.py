@@ -5,12 +5,110 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from custody.core.errors import GitError, InputError
-from custody.core.glob import matches
 from custody.core.ids import CommitSha
+from custody.core.paths import matches
 from custody.dupes.app.change_reader import COMMITS_READ_MAX, NO_COMMIT, ChangeRef
-from custody.dupes.app.fork_points import Graph, fork_of, main_line, own_commits
+from custody.dupes.model import ChangeRow
+from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.git import NoObject, Repository, Walk
+from custody.store import Store
+from custody.workspace.workspace import Workspace
+
+# Find an indexed change by its ref, the number of its pull request, or its head.
+
+
+DIGITS_MIN = 4
+
+
+class UnknownChange(InputError):
+    """A name that no indexed change has, or more than one."""
+
+
+def find_change(workspace: Workspace, typed: str) -> ChangeRow:
+    """The indexed change with this name; see ``find_indexed_change``."""
+    with workspace.reading() as store:
+        return find_indexed_change(store, typed)
+
+
+def find_indexed_change(store: Store, typed: str) -> ChangeRow:
+    """The indexed change with this name, or whose head starts with these digits; the newest of several with a name.
+
+    ``#12`` and ``12`` stand for the pull request with this number.
+    """
+    number = typed.removeprefix("#")
+    names = [typed, f"refs/heads/{typed}", f"refs/remotes/{typed}"]
+    if number.isdecimal():
+        names += [f"refs/pull/{number}/head", f"refs/merge-requests/{number}/head"]
+    tables = DupesTables(store)
+    for name in names:
+        if rows := tables.by_name(name):
+            return rows[-1]
+    rows = tables.by_head(typed.lower()) if _is_start(typed) else []
+    if not rows:
+        raise UnknownChange(
+            f"no indexed change is called '{typed}'", hint="name a ref, a pull request or its head commit"
+        )
+    if len({row.head for row in rows}) > 1:
+        raise UnknownChange(f"'{typed}' fits {len(rows)} changes", hint="give more digits")
+    return rows[-1]
+
+
+def _is_start(typed: str) -> bool:
+    return len(typed) >= DIGITS_MIN and set(typed.lower()) <= set("0123456789abcdef")
+
+
+# Where branches left the main lines: the base of every change that is only known by its head. Pure.
+
+
+Graph = Mapping[CommitSha, Sequence[CommitSha]]
+"""Commits with their parents."""
+
+
+def main_line(graph: Graph, tips: Iterable[CommitSha]) -> dict[CommitSha, int]:
+    """The commits that are reached from ``tips`` by first parents, each with how far it is from the beginning."""
+    found: dict[CommitSha, int] = {}
+    for tip in tips:
+        path: list[CommitSha] = []
+        commit: CommitSha | None = tip
+        while commit is not None and commit not in found:
+            path.append(commit)
+            commit = next(iter(graph.get(commit, ())), None)
+        below = -1 if commit is None else found[commit]
+        found.update((sha, below + place) for place, sha in enumerate(reversed(path), 1))
+    return found
+
+
+def fork_of(graph: Graph, line: Mapping[CommitSha, int], head: CommitSha) -> CommitSha | None:
+    """The commit of the main line that ``head`` is compared with; None where they have nothing in common.
+
+    It is the newest one that a way from ``head`` meets first: what was merged into a branch from the main line is no
+    part of its change. A head that is itself on the line is compared with its parent.
+    """
+    if head in line:
+        return next(iter(graph.get(head, ())), None)
+    seen = {head}
+    open_ends = [head]
+    met: set[CommitSha] = set()
+    while open_ends:
+        for parent in graph.get(open_ends.pop(), ()):
+            if parent in line:
+                met.add(parent)
+            elif parent not in seen:
+                seen.add(parent)
+                open_ends.append(parent)
+    return max(met, key=lambda sha: (line[sha], sha), default=None)
+
+
+def own_commits(graph: Graph, base: CommitSha, head: CommitSha, most: int) -> list[CommitSha]:
+    """The commits from ``head`` down to ``base`` by first parents, at most so many, the newest first."""
+    found: list[CommitSha] = []
+    commit: CommitSha | None = head
+    while commit is not None and commit != base and len(found) < most:
+        found.append(commit)
+        commit = next(iter(graph.get(commit, ())), None)
+    return found
+
 
 REFS = ("refs/heads/**", "refs/remotes/**", "refs/pull/*/head", "refs/merge-requests/*/head")
 """Where changes are known from, unless the caller names others."""

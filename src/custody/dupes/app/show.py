@@ -7,16 +7,16 @@ import msgspec
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.core.wire.body import digest_text
-from custody.core.wire.rules_digest import rules_digest
+from custody.core.wire.canonical import rules_digest
 from custody.core.wire.time import text_from
 from custody.dupes.app.change_reader import OWN, ChangeRef, UnreadableChange, read_changes
 from custody.dupes.app.labels import model_for
 from custody.dupes.app.search import ChangeMatch, ChangeSearch
 from custody.dupes.app.select import own_commits_of
-from custody.dupes.queries.change_index import DupesTables
+from custody.dupes.queries import DupesTables
 from custody.dupes.rules import DedupeRules
 from custody.dupes.signature import SIGNATURE_VERSION, sketch_change
-from custody.dupes.wire.report import DupesEvidence, DupesShowReport
+from custody.dupes.wire import DupesEvidence, DupesShowReport
 from custody.store import Store
 from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from custody.core.lines import Lines
-from custody.dupes.facts.limits import FactLimits
-from custody.dupes.facts.model import DocumentHeading, FencedCode, Reference, Structure
+from custody.core.paths import Lines
+from custody.dupes.facts.model import DocumentHeading, FactLimits, FencedCode, Reference, Structure
 
 LINE_CHARS_MAX = 10_000
 """Of a longer line only the beginning is looked at."""

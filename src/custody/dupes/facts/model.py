@@ -1,10 +1,12 @@
 """The facts of one file, and the channels that files are put into."""
 
+import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 
 FACTS_VERSION = 1
 """Of the extractor: raised when the same bytes give other facts, so that kept ones are made again."""
@@ -130,3 +132,77 @@ class Facts:
     intent: Intent = Intent()
     structure: Structure = Structure()
     is_test: bool = False
+
+
+# Names in the one form in which equal ones are equal: of tests, of modules.
+
+
+_HUMP = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+|[^\W_A-Za-z0-9]+")
+_PUNCTUATION = re.compile(r"[\W_]+")
+_SUBSTITUTED = re.compile(r"\$\{[^{}]*\}")
+_SCRIPT_ENDING = re.compile(r"(?:\.d)?\.[cm]?[jt]sx?$")
+_OWN = (".", "/", "~/", "@/", "#/")
+"""How specifiers begin that name a file of the same project, not a package."""
+
+
+def plain(text: str) -> str:
+    """A sentence in small letters, without punctuation, one space between words.
+
+    >>> plain("adds  `x`, returns ${n + 1} items!")
+    'adds x returns items'
+    """
+    return _PUNCTUATION.sub(" ", _SUBSTITUTED.sub(" ", text).casefold()).strip()
+
+
+def humps(identifier: str) -> list[str]:
+    """The words of an identifier in small letters; a capital after a small letter begins one.
+
+    >>> humps("parseHTTPHeader_v2"), humps("stacktrace")
+    (['parse', 'http', 'header', 'v2'], ['stacktrace'])
+    """
+    return [word.casefold() for word in _HUMP.findall(identifier)]
+
+
+def spelt(identifier: str) -> str:
+    """An identifier as a sentence.
+
+    >>> spelt("TestParser.test_readsNothing")
+    'test parser test reads nothing'
+    """
+    return " ".join(humps(identifier))
+
+
+def script_module(specifier: str) -> str:
+    """What a script asks for: of the project's own files without ending and without ``/index``.
+
+    >>> [script_module(name) for name in ("./x.js", "./x", "../lib/index.ts", "chart.js", "node:fs", "./a.json")]
+    ['./x', './x', '../lib', 'chart.js', 'node:fs', './a.json']
+    """
+    if not specifier.startswith(_OWN):
+        return specifier
+    return _SCRIPT_ENDING.sub("", specifier).removesuffix("/index")
+
+
+# How much of one file is looked at.
+
+
+Enough = Callable[[], bool]
+"""Asked now and then while a file is parsed: whether to stop. A caller with a clock gives a deadline this way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactLimits:
+    """Bounds on the work for one file; what lies beyond them is not read, and the facts say so."""
+
+    bytes_max: int = 4 << 20
+    """A larger file is not parsed."""
+    depth_max: int = 500
+    """Syntax that is nested deeper is not looked at: no person wrote it, and every level costs."""
+    error_tokens_max: int = 4_000
+    """A stretch of more tokens without any syntax makes a tree that is slow to read, and says nothing."""
+    reads_max: int = 24
+    """A parser that asks for the text more often than this many times over is going in circles."""
+    name_chars_max: int = 200
+    """Longer names are cut."""
+    block_tokens_max: int = 16
+    """How many tokens of a code block in a document count."""

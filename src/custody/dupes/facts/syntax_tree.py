@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
 
-from custody.dupes.facts.limits import Enough, FactLimits
+from custody.dupes.facts.model import Enough, FactLimits
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Query

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.dupes.facts.model import Declaration, Facts
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from custody.core.lines import Lines
-from custody.dupes.facts.limits import FactLimits
-from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, Intent, TestName
+from custody.core.paths import Lines
+from custody.dupes.facts.model import Declaration, ExportedName, FactLimits, Facts, ImportedModule, Intent, TestName
 from custody.dupes.facts.syntax_tree import Grammar, SyntaxTree, collect_nodes
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from custody.attribution import Grade
 from custody.attribution.app.answers import LineAnswer
 from custody.config import EffectiveRules
-from custody.core.glob import matches
 from custody.core.ids import CallId, SessionId
+from custody.core.paths import matches
 from custody.gate.model import CallsBeforeEdit, MissingEvidence
 from custody.gate.rules import GateRules
 from custody.graph.app.call_chances import CallChances

@@ -9,16 +9,14 @@ from functools import cached_property
 
 from custody.attribution import LineOwner, Trace
 from custody.attribution.app.answers import LineAnswer
+from custody.attribution.app.blame import compute_word_share, find_agents_by_line, words_in
 from custody.attribution.app.context import AttributionContext
-from custody.attribution.app.recorded_lines import compute_word_share, find_agents_by_line, words_in
 from custody.core.ids import CommitSha, NaturalKey, RecordRef, SessionId, StoreId
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.core.views import FileEdit, FileState, TracedFile
 from custody.gate.model import MissingEvidence, RecordState
-from custody.gate.queries.edits import edits_recorded_twice
-from custody.ledger.claim import is_claim, list_trusted_chains
-from custody.ledger.queries.edits import edits_of_session
+from custody.ledger.queries import edits_of_session, edits_recorded_twice
+from custody.ledger.records import is_claim, list_trusted_chains
 from custody.store import ObservedView
 
 WORDS_SHARE_MIN = 0.5

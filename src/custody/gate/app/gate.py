@@ -6,25 +6,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from custody.attribution import LineOwner
-from custody.core.digest import digest_of
+from custody.core.ids import digest_of
 from custody.core.wire.body import digest_text
-from custody.core.wire.rules_digest import rules_digest
+from custody.core.wire.canonical import rules_digest
 from custody.core.wire.sarif import SarifRule
 from custody.core.wire.time import text_from
-from custody.gate.app.change import ChangeUnderReview, resolve_change
-from custody.gate.app.evidence_basis import EvidenceBasis, rests_on
+from custody.gate.app.change import ChangeUnderReview, Policy, policy_of, resolve_change
 from custody.gate.app.gather import GatheredEvidence, gather_evidence
-from custody.gate.app.policy import Policy, policy_of
-from custody.gate.checks.attribution import attribution
-from custody.gate.checks.calls import calls
-from custody.gate.checks.citations import citations
-from custody.gate.checks.duplicates import duplicates
-from custody.gate.checks.integrity import integrity
-from custody.gate.checks.policy import policy
-from custody.gate.checks.trust import trust
-from custody.gate.codes import CODES, ChangeSpot, Reason, VerdictLevel
-from custody.gate.engine import GateCheck, judge
-from custody.gate.model import GateVerdict, MissingEvidence
+from custody.gate.app.snapshot import EvidenceBasis, rests_on
+from custody.gate.checks import GateCheck, attribution, calls, citations, duplicates, integrity, judge, policy, trust
+from custody.gate.model import CODES, ChangeSpot, GateVerdict, MissingEvidence, Reason, VerdictLevel
 from custody.gate.rules import GateRules
 from custody.gate.wire.report import (
     AddedLines,

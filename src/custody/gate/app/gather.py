@@ -9,11 +9,10 @@ from custody.attribution.app.answers import LineAnswer
 from custody.attribution.app.context import open_attribution
 from custody.attribution.app.findings import LineAttributor
 from custody.core.errors import InputError, StoreError
-from custody.dupes.app.change_index import newest_change
-from custody.gate.app.change import ChangeUnderReview
+from custody.dupes.app.indexed_changes import newest_change
+from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.app.contradictions import ContradictionCheck
-from custody.gate.app.has_prose import has_prose
-from custody.gate.app.policy import Policy
+from custody.gate.app.texts import has_prose
 from custody.gate.model import (
     AddedRange,
     CallsBeforeEdit,
@@ -26,13 +25,13 @@ from custody.gate.model import (
     TrustAnswer,
 )
 from custody.gate.rules import GateRules
-from custody.ledger.gaps import gaps
-from custody.ledger.integrity import check_integrity
+from custody.ledger.records import gaps
+from custody.ledger.verify import check_integrity
 from custody.store import Store
 from custody.trust import ChangeAuthor
 from custody.trust.app.approve import decide_approvals
 from custody.trust.app.authors import Operators, author_of
-from custody.trust.wire.report import AgentApproval
+from custody.trust.wire import AgentApproval
 from custody.workspace.change import Addition
 from custody.workspace.workspace import Workspace
 

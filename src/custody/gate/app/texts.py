@@ -1,17 +1,43 @@
 """What a change says in words, for the gate: its documents, its commits' messages, and its description."""
 
+import stat
 from collections.abc import Iterator, Sequence
 
-from custody.cite.app.change_audit import ChangeAudit
-from custody.core.glob import matches
-from custody.gate.app.change import ChangeUnderReview
-from custody.gate.app.has_prose import could_cite, is_document
-from custody.gate.app.policy import Policy
+from custody.cite.app.audit import ChangeAudit
+from custody.core.paths import matches
+from custody.gate.app.change import ChangeUnderReview, Policy
 from custody.gate.model import ChangeText, MissingEvidence
 from custody.gate.rules import GateRules
 from custody.git import DiffSide, FileDiff, NoObject, Object, ObjectReader
 from custody.workspace.change import ChangeRange
 from custody.workspace.workspace import Workspace
+
+# What of a change can be words with citations, told without loading anything that reads them.
+
+
+MARKDOWN = (".md", ".markdown", ".mdx")
+OPENERS = (b"[", "【".encode())
+"""How every marker begins."""
+
+
+def has_prose(review: ChangeUnderReview, description: bytes | None) -> bool:
+    """Whether anything that the change says could lack a citation: a document, a message, its description."""
+    if any(is_document(file) for file in review.change.files):
+        return True
+    messages = (commit.message for commit in review.change.commits)
+    return any(could_cite(text) for text in (*messages, description or b""))
+
+
+def is_document(file: FileDiff) -> bool:
+    """Whether a changed file is a document that is there after the change."""
+    new = file.change.new
+    return new is not None and stat.S_ISREG(new.mode) and new.path.display.casefold().endswith(MARKDOWN)
+
+
+def could_cite(text: bytes) -> bool:
+    """Whether a message or a description can hold a marker."""
+    return any(opener in text for opener in OPENERS)
+
 
 TEXT_BYTES_MAX = 16 * 1024 * 1024
 READ_IT = "have a person read it"

@@ -10,8 +10,15 @@ from typing import Literal
 
 import msgspec
 
-from custody.core.wire.annotation import Annotation, AnnotationLevel, encode_annotations
-from custody.core.wire.sarif import SarifLevel, SarifResult, SarifRule, encode_sarif
+from custody.core.wire.sarif import (
+    Annotation,
+    AnnotationLevel,
+    SarifLevel,
+    SarifResult,
+    SarifRule,
+    encode_annotations,
+    encode_sarif,
+)
 from custody.gate.wire.report import GateReport, PlaceReport, ReasonReport
 
 MARK = "<!-- custody: verdict -->"

@@ -8,7 +8,7 @@ from custody.graph.app.learn import spans_traced_in
 from custody.graph.app.session_spans import SESSION, execution_of, make_session_spans
 from custody.graph.model import CallSpan, Kind, Status
 from custody.graph.spans import SpanForest, forest_of
-from custody.ledger.queries.sessions import SessionRow, SessionView
+from custody.ledger.queries import SessionRow, SessionView
 from custody.store import ObservedView, Store
 
 DETAIL_CHARACTERS_MAX = 400

@@ -11,15 +11,18 @@ from custody.core.ids import PENDING, ExecutionId, SessionId
 from custody.core.record import Record
 from custody.core.views import ObservedSpan
 from custody.core.wire.body import digest_text
-from custody.core.wire.rules_digest import rules_digest
+from custody.core.wire.canonical import rules_digest
+from custody.core.wire.time import text_from
+from custody.graph import queries as span_views
 from custody.graph.app.session_spans import spans_of_session
 from custody.graph.calls import SequenceCall, calls_of
 from custody.graph.engine import GraphEngine
-from custody.graph.queries import span_views
-from custody.graph.queries.graph_tables import GraphTables
+from custody.graph.queries import GraphTables, decisions_between
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
-from custody.ledger.claim import BROUGHT_KINDS, IMPORT_EVENT
+from custody.graph.wire.report import GraphOutcome
+from custody.ledger.queries import agents_of_session
+from custody.ledger.records import BROUGHT_KINDS, IMPORT_EVENT
 from custody.store import Store, StoreUnwritable
 from custody.workspace.rules_in_force import load_rules
 from custody.workspace.workspace import Workspace
@@ -212,3 +215,38 @@ def _without_copies(store: Store, units: set[str]) -> set[str]:
 
 def _began(span: ObservedSpan) -> int:
     return span.started_ns or span.ended_ns or 0
+
+
+# What became of the change that a session wrote, as decisions tell it; the learnt graph does not weigh by it.
+
+
+LATER_DAYS_MAX = 90
+"""Longer after a session nobody looks for what became of its change."""
+DAY_NS = 86_400 * 1_000_000_000
+
+
+def outcomes_of(store: Store, units: Sequence[Unit]) -> list[GraphOutcome]:
+    """What was told of the changes that these sessions wrote lines of, the oldest first: the last one stands."""
+    outcomes = {
+        outcome.record: outcome
+        for unit in units
+        if unit.name.startswith("session:")
+        for outcome in _iterate_outcomes(store, unit)
+    }
+    return sorted(outcomes.values(), key=lambda outcome: (outcome.at, outcome.record))
+
+
+def _iterate_outcomes(store: Store, unit: Unit) -> Iterator[GraphOutcome]:
+    for agent in agents_of_session(store, SessionId(unit.id)):
+        until_ns = unit.last_ns + LATER_DAYS_MAX * DAY_NS
+        for seen in decisions_between(store, agent, unit.first_ns, until_ns):
+            view = seen.view
+            if view.outcome is not None and unit.id in view.sessions:
+                yield GraphOutcome(
+                    session=unit.id,
+                    agent=view.agent,
+                    told=view.outcome,
+                    commit=view.commit,
+                    at=text_from(view.at_ns),
+                    record=str(seen.record.ref),
+                )

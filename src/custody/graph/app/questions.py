@@ -10,18 +10,16 @@ from msgspec import structs
 from custody.core.errors import InputError
 from custody.core.ids import SessionId
 from custody.core.wire.time import ns_from
-from custody.graph.app.learn import LearntGraph, Unit, graph_rules, learn_graph, list_units, units_of
-from custody.graph.app.outcomes import outcomes_of
+from custody.graph.app.learn import LearntGraph, Unit, graph_rules, learn_graph, list_units, outcomes_of, units_of
 from custody.graph.app.report import report_edge, report_node
 from custody.graph.calls import SequenceCall
-from custody.graph.edge_style import Palette, Theme
-from custody.graph.elements import Element
+from custody.graph.elements import Element, Palette, Theme
 from custody.graph.engine import GraphEngine, Snapshot
 from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import lanes_view
 from custody.graph.paths import Cost
 from custody.graph.prediction import NEXT_MAX, NextModel, SessionState
-from custody.graph.queries.span_views import executions_of_session
+from custody.graph.queries import executions_of_session
 from custody.graph.rules import GraphRules
 from custody.graph.similarity import SIMILAR_MAX, Formula
 from custody.graph.spans import forest_of

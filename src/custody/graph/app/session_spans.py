@@ -26,8 +26,8 @@ from custody.core.views import (
 )
 from custody.core.wire.canonical import Json
 from custody.graph.wire.attribute_names import tool_name
-from custody.graph.wire.span_names import fit_name, fit_text, truncate_span_text
-from custody.ledger.queries.sessions import SessionView, views_of_session
+from custody.graph.wire.otlp_span import fit_name, fit_text, truncate_span_text
+from custody.ledger.queries import SessionView, views_of_session
 from custody.ledger.sessions import prompts_of
 from custody.store import ObservedView, Store
 

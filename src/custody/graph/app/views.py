@@ -10,16 +10,14 @@ from typing import Any, Literal
 
 from custody.core.ids import AgentName
 from custody.core.views import ObservedSpan
-from custody.graph.app.learn import LearntGraph, Unit, list_units, units_of
-from custody.graph.app.outcomes import outcomes_of
+from custody.graph.app.learn import LearntGraph, Unit, list_units, outcomes_of, units_of
 from custody.graph.app.questions import snapshot_from, units_chosen
-from custody.graph.edge_style import COLOURS, Palette, Theme, legend_of, style_of
-from custody.graph.elements import Element, GraphPicture
+from custody.graph.elements import COLOURS, Element, GraphPicture, Palette, Theme, legend_of, style_of
 from custody.graph.engine import Snapshot
 from custody.graph.graph_view import difference_view, graph_view
 from custody.graph.lane_view import lanes_view
 from custody.graph.model import Edge, EdgeKey
-from custody.graph.queries.span_views import agents_with_calls, sessions_of_agent
+from custody.graph.queries import agents_with_calls, sessions_of_agent
 from custody.graph.rules import GraphRules
 from custody.graph.spans import forest_of
 from custody.graph.tree_view import tree_view

@@ -13,8 +13,16 @@ from custody.core.wire.canonical import Json, dump
 from custody.core.wire.event import SPAN_ATTRIBUTES_MAX, SPAN_LINKS_MAX
 from custody.core.wire.time import text_from
 from custody.graph.wire.attribute_names import agent_of, is_text, kind_of, name_of, session_of
-from custody.graph.wire.otlp_span import NS_MAX, OtlpRepair, OtlpSpan, OtlpValue
-from custody.graph.wire.span_names import fit_key, fit_name, fit_text, truncate_span_text
+from custody.graph.wire.otlp_span import (
+    NS_MAX,
+    OtlpRepair,
+    OtlpSpan,
+    OtlpValue,
+    fit_key,
+    fit_name,
+    fit_text,
+    truncate_span_text,
+)
 
 OURS = "custody."
 ESCAPED = "custody.attribute."

@@ -12,9 +12,8 @@ from typing import BinaryIO
 
 from custody.core.errors import InputError
 from custody.core.wire.canonical import parse
-from custody.graph.otlp.json_reader import RESOURCES, is_otlp, spans_in
-from custody.graph.otlp.protobuf import VARINT_BYTES_MAX, varint
-from custody.graph.otlp.protobuf_spans import RESOURCE_TAG, looks_like_proto, proto_spans
+from custody.graph.otlp.json import RESOURCES, is_otlp, spans_in
+from custody.graph.otlp.protobuf import RESOURCE_TAG, VARINT_BYTES_MAX, looks_like_proto, proto_spans, varint
 from custody.graph.wire.otlp_span import OBJECT_BYTES_MAX, OtlpProblem, OtlpSpan
 
 GZIP = b"\x1f\x8b"

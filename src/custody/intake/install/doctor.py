@@ -10,8 +10,7 @@ from custody.capture.hook.event_home import gaps_in
 from custody.capture.hook.install import AGENTS, hook_argv, is_installed
 from custody.core.ids import PENDING
 from custody.core.wire.report import AgentHook, DoctorCheck, DoctorReport, HookReport
-from custody.intake.install.agent_status import report_agents
-from custody.intake.install.hook_check import HookCheckResult, join_paths, look_at_hooks
+from custody.intake.install.agent_status import HookCheckResult, join_paths, look_at_hooks, report_agents
 from custody.intake.install.site import list_hook_entries
 from custody.store import SCHEMA_VERSION, DamagedStoreError, Store
 from custody.workspace.workspace import Workspace

@@ -5,13 +5,20 @@ and our own folder ``backup`` with a copy and a note for each file that was chan
 stays byte for byte. It imports only ``custody.core``; which files git tracks, and what a hook runs, it is told.
 """
 
-from custody.intake.settings.agent_table import AGENTS, MARK, Agent
-from custody.intake.settings.edit import Edit, diff
+from custody.intake.settings.agent_table import AGENTS, MARK, Agent, SettingsPlaces, state_folder
+from custody.intake.settings.edit import Edit, apply, diff
 from custody.intake.settings.entries import HookRequest, hook_in, interpreter_in
-from custody.intake.settings.git_exclude import exclude_edit, unexclude_edit
-from custody.intake.settings.git_hooks import HOOKS, HookFolder, hook_edit, line_to_add, runs_another, unhook_edit
+from custody.intake.settings.git_hooks import (
+    HOOKS,
+    HookFolder,
+    exclude_edit,
+    hook_edit,
+    line_to_add,
+    runs_another,
+    unexclude_edit,
+    unhook_edit,
+)
 from custody.intake.settings.manifest import Manifest, ManifestEntry
-from custody.intake.settings.places import SettingsPlaces, state_folder
 from custody.intake.settings.settings import (
     render_manual_steps,
     settings_edit,
@@ -22,7 +29,6 @@ from custody.intake.settings.settings import (
     settings_trouble,
     unsettings_edit,
 )
-from custody.intake.settings.transaction import apply
 
 __all__ = [
     "AGENTS",

@@ -1,11 +1,25 @@
 """One file that is to be changed, decided before anything is written. Pure."""
 
 import difflib
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from custody.intake.settings.files import SettingsFile
+from custody.core.errors import CustodyError, WorldError
+from custody.intake.settings.files import (
+    SettingsFile,
+    delete,
+    delete_if_empty,
+    make_folder,
+    put_aside,
+    put_back,
+    read_optional_file,
+    write_atomically,
+)
 from custody.intake.settings.manifest import ManifestEntry
 
 EditState = Literal["created", "changed", "unchanged", "deleted", "restored", "by hand"]
@@ -88,3 +102,93 @@ def diff(edit: Edit) -> str:
     )
     lines = difflib.unified_diff(old, new, *names)
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
+
+
+# Doing what was decided: every file whole or not at all, and all files or none.
+
+
+_FILE, _PROGRAM = 0o666, 0o777
+
+
+def apply(edits: Sequence[Edit]) -> None:
+    """Make every change; when one fails, those before it are undone and the error says so."""
+    wanted = [edit for edit in edits if edit.changes]
+    for edit in wanted:
+        _check_still(edit)
+    done = list[_PreviousFile]()
+    try:
+        for edit in wanted:
+            done += [_was(path) for path in _touched(edit)]
+            _change(edit)
+    except BaseException:
+        for was in reversed(done):
+            _restore(was)
+        for edit in wanted:
+            if edit.before is None:
+                _remove_folders(edit)
+        raise
+    for edit in wanted:
+        if edit.after is None:
+            _remove_folders(edit)
+
+
+def _change(edit: Edit) -> None:
+    if edit.back is not None:
+        put_back(edit.back, edit.target)
+        return
+    if edit.after is None:
+        delete(edit.target)
+        return
+    make_folder(edit.target.parent)
+    if edit.aside is not None:
+        put_aside(edit.target, edit.aside)
+    mode = _PROGRAM if edit.program else _FILE
+    write_atomically(edit.target, edit.after, mode=mode, keep=edit.aside is None)
+
+
+def _check_still(edit: Edit) -> None:
+    if read_optional_file(edit.target) != edit.before:
+        raise WorldError(f"'{edit.path}' was changed by somebody else just now", hint="try again; nothing was changed")
+
+
+def _remove_folders(edit: Edit) -> None:
+    for folder in reversed(edit.folders):
+        delete_if_empty(folder)
+
+
+# Undoing. Whatever fails here must not hide why we undo.
+
+
+@dataclass(frozen=True, slots=True)
+class _PreviousFile:
+    """What had a name before we touched it: nothing, a link, or a file."""
+
+    path: Path
+    link: str | None = None
+    data: bytes | None = None
+    mode: int = 0
+
+
+def _touched(edit: Edit) -> list[Path]:
+    return [path for path in (edit.target, edit.aside, edit.back) if path is not None]
+
+
+def _was(path: Path) -> _PreviousFile:
+    if path.is_symlink():
+        return _PreviousFile(path, link=os.readlink(path))
+    data = read_optional_file(path)
+    return _PreviousFile(path, data=data, mode=0 if data is None else stat.S_IMODE(os.stat(path).st_mode))
+
+
+def _restore(was: _PreviousFile) -> None:
+    with suppress(OSError, CustodyError):
+        if was == _was(was.path):
+            return
+        if was.link is not None or was.data is None:
+            with suppress(FileNotFoundError):
+                os.unlink(was.path)
+        if was.link is not None:
+            os.symlink(was.link, was.path)
+        elif was.data is not None:
+            write_atomically(was.path, was.data, mode=was.mode)
+            os.chmod(was.path, was.mode)

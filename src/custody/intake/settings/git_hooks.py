@@ -7,17 +7,16 @@ lines in its place run it first, with the same arguments and input, and end with
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from custody.core.errors import CustodyError, InputError
 from custody.intake.settings.agent_table import MARK
-from custody.intake.settings.byte_swap import ByteSwap, apply_swaps, revert_swaps, unswapped
-from custody.intake.settings.edit import ASIDE, Edit
+from custody.intake.settings.edit import ASIDE, Edit, edit_of
 from custody.intake.settings.files import SettingsFile, check_may_replace, list_missing_folders, look
-from custody.intake.settings.manifest import ManifestEntry, digest
+from custody.intake.settings.manifest import ByteSwap, ManifestEntry, apply_swaps, digest, revert_swaps, unswapped
 
 HOOKS = ("post-commit", "post-rewrite", "post-merge")
 """Those after which commits need a link: made, amended or rebased, merged."""
@@ -248,3 +247,60 @@ def _aside(path: Path) -> Path:
 
 def _is_there(seen: SettingsFile) -> bool:
     return seen.data is not None or seen.is_link
+
+
+# The settings files that we make, kept out of ``git status``: lines in ``info/exclude``, and out again.
+# They hold paths of one machine, so nobody should commit them by accident. It is a courtesy: a file that is a link or
+# may not be written is left as it is.
+
+
+_EXCLUDE_BLOCK = re.compile(re.escape(BEGIN) + rb"(.*?)" + re.escape(END), re.DOTALL)
+
+
+def exclude_edit(path: Path, names: Iterable[str], note: ManifestEntry | None = None) -> Edit | None:
+    """The file at ``path`` with a line for each of ``names``; None when there is nothing to add."""
+    try:
+        seen = look(path)
+        check_may_replace(seen)
+    except CustodyError:
+        return None  # as the file's first lines say: a courtesy must not stop anything
+    data = seen.data or b""
+    block = _EXCLUDE_BLOCK.search(data)
+    there = set(block[1].decode().split()) if block else set[str]()
+    wanted = sorted(there | {f"/{name}" for name in names})
+    if not wanted or seen.is_link:
+        return None
+    if wanted == sorted(there):
+        return edit_of(seen, "git", seen.data, "as before", note, list_missing_folders(seen.target))
+    base = _without(data, note)
+    lead = b"\n" if base and not base.endswith(b"\n") else b""
+    swap = ByteSwap(len(base), b"", lead + BEGIN + "".join(f"{name}\n" for name in wanted).encode() + END)
+    after = apply_swaps(base, [swap])
+    new = ManifestEntry(
+        path=str(path),
+        whose="git",
+        created=seen.data is None if note is None else note.created,
+        after=digest(after),
+        swaps=(swap,),
+        folders=tuple(map(str, list_missing_folders(path))) if note is None else note.folders,
+    )
+    what = "keeps the settings that we make out of 'git status'"
+    return edit_of(seen, "git", after, what, new, list_missing_folders(seen.target))
+
+
+def unexclude_edit(path: Path, note: ManifestEntry | None = None) -> Edit:
+    """The file at ``path`` without our lines; one that was made for them goes."""
+    seen = look(path)
+    if seen.data is None or not _EXCLUDE_BLOCK.search(seen.data):
+        return edit_of(seen, "git", seen.data, "nothing of ours is there", None, list_missing_folders(seen.target))
+    rest = _without(seen.data, note)
+    gone = not rest and note is not None and note.created
+    folders = () if note is None else tuple(map(Path, note.folders))
+    return edit_of(seen, "git", None if gone else rest, "our lines taken out", None, folders)
+
+
+def _without(data: bytes, note: ManifestEntry | None) -> bytes:
+    """Exactly as it was if nobody has touched it since; else every line of others."""
+    if note is not None and note.swaps and digest(data) == note.after:
+        return unswapped(data, note.swaps)
+    return _EXCLUDE_BLOCK.sub(b"", data)

@@ -10,8 +10,8 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from custody.intake.settings.byte_swap import ByteSwap, apply_swaps
 from custody.intake.settings.jsonc import JsoncError, JsoncValue
+from custody.intake.settings.manifest import ByteSwap, apply_swaps
 
 PLACES_MAX = 500
 """How many brackets are tried as the place for an entry inside a one-line table."""

@@ -11,14 +11,14 @@ from msgspec import structs
 
 from custody.core.errors import InputError
 from custody.core.wire.time import ns_from
-from custody.intake.redaction import key_for, redact_event_payload
-from custody.server.wire.questions import DecisionBody
+from custody.intake.record import key_for, redact_event_payload
+from custody.server.wire.service import DecisionBody
 from custody.trust import ChangeComplexity, DecisionEntry, DecisionOverride, DecisionType, ScoreStep
 from custody.trust.app.decision_log import DecisionReceipt, Log
 from custody.trust.app.decisions import account_of, make_trust_query, read_settled_decisions
 from custody.trust.app.record import DecisionRequest, override, record, record_commit, revert
 from custody.trust.app.show import report_step
-from custody.trust.wire.report import TrustRecordReport
+from custody.trust.wire import TrustRecordReport
 from custody.workspace.workspace import Workspace, has_repository
 
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.ASCII)

@@ -1,27 +1,36 @@
 """Lists of what is kept, a page at a time, for a service."""
 
+import base64
+import binascii
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TypeVar
 
+from custody.cite.app.registry import cite_page
+from custody.core.errors import InputError
 from custody.core.ids import AgentName, RecordRef, Seq, SessionId, StoreId
 from custody.core.record import Record
 from custody.core.wire.body import digest_text
-from custody.core.wire.canonical import Json
+from custody.core.wire.canonical import Json, dump, parse
 from custody.core.wire.time import text_from
-from custody.ledger.queries.prompts import first_prompts
-from custody.ledger.queries.sessions import SessionRow, session_rows
-from custody.server.app.cursor import cursor, is_storable_name, make_cursor_error, number_in, parts_of
-from custody.server.queries.record_pages import PageTables
+from custody.dupes.app.indexed_changes import list_changes
+from custody.dupes.app.report import report_indexed_change
+from custody.ledger.queries import SessionRow, first_prompts, session_rows
+from custody.server.queries import PageTables
 from custody.server.wire.service import (
+    ChangesPage,
     ConversationItem,
     ConversationsPage,
     ConversationText,
+    DecisionItem,
+    DecisionsPage,
     EvidenceItem,
     EvidencePage,
     EvidenceText,
     LinkItem,
     LinksPage,
     PromptItem,
+    SourcesPage,
     SpanItem,
     SpansPage,
     TraceItem,
@@ -29,6 +38,56 @@ from custody.server.wire.service import (
 )
 from custody.store import Store
 from custody.workspace.workspace import Workspace
+
+# Cursors: where a page of a list ends, as a word that a caller hands back.
+
+
+NUMBER_MAX = 2**63 - 1
+
+
+def cursor(*parts: Json) -> str:
+    """Two parts as one word."""
+    return base64.urlsafe_b64encode(dump(list(parts))).decode().rstrip("=")
+
+
+def parts_of(word: str) -> tuple[Json, Json]:
+    """The two parts of a cursor, or an ``InputError``."""
+    try:
+        padded = word + "=" * (-len(word) % 4)
+        value = parse(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
+    except (ValueError, binascii.Error, InputError) as error:
+        raise make_cursor_error() from error
+    if isinstance(value, list) and len(value) == 2:
+        return value[0], value[1]
+    raise make_cursor_error()
+
+
+def number_behind(word: str | None, what: str) -> int:
+    """The number behind which the next page of ``what`` begins; 0 for the first page."""
+    if word is None:
+        return 0
+    kind, number = parts_of(word)
+    if kind != what:
+        raise make_cursor_error()
+    return number_in(number)
+
+
+def number_in(part: Json) -> int:
+    """A part of a cursor that is a number from 1 on, or an ``InputError``."""
+    if not isinstance(part, int) or isinstance(part, bool) or not 0 < part <= NUMBER_MAX:
+        raise make_cursor_error()
+    return part
+
+
+def is_storable_name(text: str) -> bool:
+    """Whether a database can hold this name: no zero character, no half of a surrogate pair."""
+    return not any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in text)
+
+
+def make_cursor_error() -> InputError:
+    """The error for what is no cursor."""
+    return InputError("'after' is no cursor of ours", hint="take it from 'next' of the page before")
+
 
 LIMIT_DEFAULT = 100
 LIMIT_MAX = 1000
@@ -203,3 +262,35 @@ def _report_conversation(row: SessionRow) -> ConversationItem:
         last_at=text_from(row.last_ns),
         events=row.events,
     )
+
+
+# Decisions, indexed changes and sources a page at a time, for a service.
+
+
+CHANGE, SOURCE = "change", "source"
+
+
+def decisions(workspace: Workspace, after: str | None, limit: int) -> DecisionsPage:
+    """Decisions about every agent, in the order of their records."""
+
+    def item(record: Record, said: Json) -> DecisionItem:
+        at = text_from(record.entry.at_ns)
+        return DecisionItem(record=str(record.ref), at=at, key=str(record.entry.key), decision=said)
+
+    items, following = list_records(workspace, ("decision",), after, limit, item)
+    return DecisionsPage(items=items, next=following)
+
+
+def changes(workspace: Workspace, after: str | None, limit: int) -> ChangesPage:
+    """Changes in the order in which they were indexed."""
+    behind = number_behind(after, CHANGE)
+    with workspace.reading() as store, store.reading():
+        rows = list(islice(list_changes(store, after=behind), limit + 1))
+    following = cursor(CHANGE, rows[limit - 1].id) if len(rows) > limit else None
+    return ChangesPage(items=[report_indexed_change(row) for row in rows[:limit]], next=following)
+
+
+def sources(workspace: Workspace, after: str | None, limit: int) -> SourcesPage:
+    """Sources by their numbers; one of which nothing is left is passed over."""
+    found, last = cite_page(workspace, number_behind(after, SOURCE), limit)
+    return SourcesPage(items=found, next=None if last is None else cursor(SOURCE, last))

@@ -4,30 +4,40 @@ A repository answers only for the project that it belongs to. The words of conve
 may read them, and each read of them is noted before they are handed out.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 from msgspec import structs
 
+from custody.attribution import Segment, TraceAttribution
+from custody.attribution.app.blame_document import SegmentOrigin, blame_segments
 from custody.attribution.app.stats import stats
-from custody.attribution.wire.stats import StatsReport
+from custody.attribution.wire import StatsReport
+from custody.capture.claims.traces import moment
 from custody.cite import SourceError, UnknownSource
 from custody.cite.app.registry import cite_show
-from custody.cite.wire.registry import CiteShowReport
+from custody.cite.wire import CiteShowReport
 from custody.core.errors import InputError, RulesError
-from custody.core.paths import RepoPath
+from custody.core.ids import CommitSha, ContentHash
+from custody.core.paths import Lines, RepoPath
 from custody.core.wire.report import SessionReport
-from custody.dupes.app.change_name import UnknownChange, find_change
+from custody.core.wire.time import checked_ns, ns_from
 from custody.dupes.app.indexed_changes import check_indexed
+from custody.dupes.app.select import UnknownChange, find_change, find_indexed_change
 from custody.dupes.app.show import dupes_show
-from custody.dupes.wire.report import DupesCheckReport, DupesShowReport
+from custody.dupes.wire import DupesCheckReport, DupesShowReport
 from custody.graph.app.questions import ViewOptions, graph_show
 from custody.graph.wire.report import GraphShowReport
+from custody.ledger.queries import session_rows
 from custody.ledger.sessions import log_session
+from custody.server.wire.service import BlameAnswer, BlameBody, BlamedSegment, SegmentAnswer
+from custody.store import Store
 from custody.trust import UnknownAgent
+from custody.trust.app.decisions import agents_in, read_settled_decisions
 from custody.trust.app.show import trust_show, trust_why
-from custody.trust.wire.report import TrustShowReport, TrustWhyReport
+from custody.trust.wire import TrustShowReport, TrustWhyReport
 from custody.why.report import AnyLink, LineLink, PromptLink, WhyReport
 from custody.why.why import why
 from custody.workspace.workspace import Workspace, has_repository
@@ -181,3 +191,123 @@ def _hide_link_text(link: AnyLink) -> AnyLink:
     if isinstance(link, LineLink):
         return structs.replace(link, attribution=structs.replace(link.attribution, conversation_summary=None))
     return link
+
+
+# Blame as document 000 asks a service for it: the request's segments in, an answer in the document's names out.
+
+
+_NS = 1_000_000_000
+_NO_HASH = ContentHash("")
+"""Matches nothing."""
+
+
+def answer_blame(workspace: Workspace, asked: BlameBody, *, with_text: bool) -> BlameAnswer:
+    """Which trace wrote each segment, neighbours with the same trace and tier as one; texts only ``with_text``."""
+    path = RepoPath.of(asked.file_path)
+    segments = (_segment(path, segment) for segment in asked.blame_data)
+    origins = blame_segments(workspace, segments, with_prompt=with_text)
+    return BlameAnswer(file_path=asked.file_path, attributions=[_report_segment(origin) for origin in origins])
+
+
+def _segment(path: RepoPath, said: BlamedSegment) -> Segment:
+    if said.end_line < said.start_line:
+        raise InputError(f"lines {said.start_line} to {said.end_line} are no stretch")
+    return Segment(
+        path,
+        Lines(said.start_line, said.end_line),
+        None if said.commit_sha is None else CommitSha(said.commit_sha),
+        None if said.parent_sha is None else CommitSha(said.parent_sha),
+        _at_ns(said.timestamp),
+        _NO_HASH if said.content_hash is None else ContentHash(said.content_hash.lower()),
+    )
+
+
+def _at_ns(said: str | int | float | None) -> int | None:
+    """When a commit was authored: RFC 3339, or seconds since 1970."""
+    if said is None:
+        return None
+    if isinstance(said, str):
+        return ns_from(moment(said))
+    return checked_ns(int(said * _NS))
+
+
+def _report_segment(origin: SegmentOrigin) -> SegmentAnswer:
+    """An answer in the document's names."""
+    finding, trace = origin.finding, origin.trace
+    if not isinstance(finding, TraceAttribution):
+        return _nobody(origin.lines, finding.reason)
+    return SegmentAnswer(
+        start_line=origin.lines.first,
+        end_line=origin.lines.last,
+        tier=finding.tier,
+        confidence=finding.confidence,
+        trace_id=finding.candidate.trace.id,
+        agent=finding.candidate.trace.agent,
+        model_id=None if trace is None else trace.model,
+        conversation_url=None if trace is None else trace.conversation,
+        conversation_content=origin.prompt,
+        grade=finding.candidate.grade.value,
+        signals=[signal.name for signal in finding.evidence.signals],
+        reason=None,
+    )
+
+
+def _nobody(lines: Lines, why: str) -> SegmentAnswer:
+    return SegmentAnswer(
+        start_line=lines.first,
+        end_line=lines.last,
+        tier=None,
+        confidence=0.0,
+        trace_id=None,
+        agent=None,
+        model_id=None,
+        conversation_url=None,
+        conversation_content=None,
+        grade=None,
+        signals=[],
+        reason=why,
+    )
+
+
+# What a name that somebody types is in the work tree around them, or among what is recorded.
+
+
+def in_work_tree(workspace: Workspace, name: str) -> str | None:
+    """The path of a file or folder from the repository's root, with a slash behind a folder's; None for neither."""
+    try:
+        root = workspace.repository.work_tree
+    except InputError:
+        return None  # a team's database, outside of any repository
+    place = workspace.folder / name
+    if root is None or "\0" in name or not place.exists():
+        return None
+    below = os.path.relpath(os.path.abspath(place), os.path.abspath(root))
+    if below == os.curdir or below.startswith(os.pardir):
+        return None
+    return f"{below}/" if place.is_dir() else below
+
+
+def among_records(workspace: Workspace, name: str) -> tuple[str, str, str] | None:
+    """The page of a change, an agent or a session of this name, and what to ask there; None where there is none."""
+    if not name.isprintable():
+        return None
+    with workspace.reading() as store:
+        if _is_change(store, name):
+            return "change", "name", name
+        with read_settled_decisions(store):
+            if name in agents_in(store):
+                return "agent", "name", name
+        return ("session", "id", name) if _is_session(store, name) else None
+
+
+def _is_change(store: Store, name: str) -> bool:
+    try:
+        find_indexed_change(store, name)
+    except InputError:
+        return False
+    return True
+
+
+def _is_session(store: Store, name: str) -> bool:
+    """Whether a session is called so, or begins so: of several, the page says which."""
+    return bool(session_rows(store, limit=1, named=name) or session_rows(store, limit=1, starting=name))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from custody.core.errors import InputError, WorldError
 from custody.core.wire.canonical import dump, parse
-from custody.workspace.atomic_file import open_atomic
+from custody.workspace.machine import open_atomic
 
 LIST = "custody-report.json"
 """Names what a report consists of, so that the next one replaces that and nothing else."""

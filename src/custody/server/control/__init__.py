@@ -5,11 +5,8 @@ holds no evidence. Moments and chance are handed in.
 """
 
 from custody.server.control.database import ControlTables, control_in_file, control_in_postgres
-from custody.server.control.github import GitHubConnection
-from custody.server.control.jobs import Job, Jobs, JobState
-from custody.server.control.projects import Project
-from custody.server.control.reads import TextReadRow
-from custody.server.control.tokens import Token
+from custody.server.control.jobs import GitHubConnection, Job, Jobs, JobState
+from custody.server.control.tokens import Project, TextReadRow, Token
 
 __all__ = [
     "ControlTables",

@@ -5,25 +5,21 @@ from pathlib import Path
 from types import TracebackType
 
 from custody.core.errors import StoreError
-from custody.server.control.github import GitHubTables
-from custody.server.control.jobs import Jobs
-from custody.server.control.projects import Projects
-from custody.server.control.reads import Reads
-from custody.server.control.tokens import Tokens
-from custody.store.db import Db
-from custody.store.migrate import migrate, migrations
-from custody.store.postgres import PostgresDb, connect
-from custody.store.project_schema import CONTROL_SCHEMA
-from custody.store.row_security import (
+from custody.server.control.jobs import GitHubTables, Jobs
+from custody.server.control.tokens import Projects, Reads, Tokens
+from custody.store.db import Db, migrate, migrations
+from custody.store.postgres import CONTROL_SCHEMA, PostgresDb, connect
+from custody.store.sqlite import open_sqlite
+from custody.store.team import (
+    INITIALISE,
     has_service,
     let_log_in_as_service,
+    make_project,
     make_service_role,
     open_control_tables,
     read_role_rights,
     step_down,
 )
-from custody.store.sqlite import open_sqlite
-from custody.store.team import INITIALISE, make_project
 
 CONTROL_VERSION = 1
 """The newest step of the control tables; a test holds it to the files."""

@@ -6,12 +6,13 @@ What GitHub adds to its payloads later is passed over; what custody needs and do
 import hashlib
 import hmac
 import re
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
+from custody.core.wire.report import Report
 from custody.gate.wire.forms import to_the_second
 
 _T = TypeVar("_T")
@@ -191,3 +192,44 @@ def payload_from(value: object) -> JobPayload:
         return msgspec.convert(value, JobPayload)
     except msgspec.ValidationError as error:
         raise InputError(f"the job is none of ours: {error}") from error
+
+
+# What ``custody github`` and the webhook answer.
+
+
+class GitHubLine(msgspec.Struct, frozen=True):
+    """A repository, the project that it belongs to, and the app's installation if deliveries named one."""
+
+    name: str
+    project: str
+    installation: int | None
+
+
+class GitHubConnectReport(Report, frozen=True, kw_only=True, tag="github-connect"):
+    """What was done with a repository."""
+
+    done: Literal["connected", "disconnected"]
+    repository: GitHubLine
+
+
+class GitHubListReport(Report, frozen=True, kw_only=True, tag="github-list"):
+    """Every repository that is connected, by name."""
+
+    repositories: list[GitHubLine]
+
+
+class GitHubBackfillReport(Report, frozen=True, kw_only=True, tag="github-backfill"):
+    """The pull requests that a repository has, and how many jobs were added for them."""
+
+    repository: GitHubLine
+    open: int
+    closed: int
+    added: int
+
+
+class WebhookReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a delivery, and how many jobs it made."""
+
+    taken: str
+    said: str
+    jobs: int

@@ -2,17 +2,28 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes import ChangeRow
-from custody.dupes.app.change_name import UnknownChange, find_change
-from custody.dupes.app.indexed_changes import ChangePage, format_range, read_change
+from custody.dupes.app.cluster import (
+    MEMBERS_TOLD_MAX,
+    ClusterRow,
+    Groups,
+    check_index_version,
+    find_groups,
+    read_cluster_state,
+    show_group,
+)
+from custody.dupes.app.indexed_changes import ChangePage, dedupe_rules, format_range, read_change
 from custody.dupes.app.report import report_indexed_change
+from custody.dupes.app.select import UnknownChange, find_change
+from custody.dupes.wire import ClusterMember, ClusterReport
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
 from custody.server.app.questions import name_not_found, require_repository
-from custody.server.page_data.cache import CacheKey, Turns, chains_of, place_of
+from custody.server.page_data.cache import CacheKey, StateCache, Turns, chains_of, place_of
 from custody.workspace.workspace import Workspace, has_repository
 
 JUDGED_MAX = 10_000
@@ -67,3 +78,66 @@ def change_judged(workspace: Workspace, turns: VerdictTurns, name: str) -> GateR
         raise InputError("this change has landed", hint="only open changes are judged")
     with turns.of(workspace, row.head):
         return gate(here, GateRequest(change=format_range(here, row)))
+
+
+# Clusters for pages: found once for each state of the index, read from git one by one.
+# Finding them compares pairs of the whole index and takes seconds where it is large, so the last ones are remembered.
+# Who descends from whom is read from git only for the cluster that somebody opens.
+
+
+NO_REPOSITORY = "this service has no repository of the project, so nobody can tell who descends from whom"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterListPage:
+    """Some clusters of those that match, how many match, and from where there are more."""
+
+    groups: tuple[ClusterRow, ...]
+    matching: int
+    next: int | None
+    changes: int
+    pairs: int
+
+
+ClusterMemory = StateCache[Groups]
+
+
+def clusters_listed(
+    workspace: Workspace, memory: ClusterMemory, *, state: str, words: str, start: int, limit: int
+) -> ClusterListPage:
+    """The clusters with an ``open`` change, of ``landed`` ones alone, or ``all``, whose changes have these words."""
+    found = clusters_known(workspace, memory)
+    matching = [group for group in found.groups if group.matches(state, words)]
+    end = start + limit
+    following = end if len(matching) > end else None
+    return ClusterListPage(tuple(matching[start:end]), len(matching), following, found.changes, found.pairs)
+
+
+def clusters_known(workspace: Workspace, memory: ClusterMemory) -> Groups:
+    """The clusters among everything indexed, landed commits too; none where the index cannot be compared."""
+    rules = dedupe_rules(workspace)
+    with workspace.reading() as store:
+        check_index_version(store)
+        return memory.get(
+            place_of(workspace),
+            read_cluster_state(store, rules),
+            workspace.now_ns(),
+            lambda: find_groups(workspace, store, rules),
+        )
+
+
+def cluster_of(workspace: Workspace, memory: ClusterMemory, name: str) -> ClusterRow | None:
+    """The cluster that an indexed change belongs to; None where it belongs to none."""
+    wanted = find_indexed(workspace, name).id
+    return next((group for group in clusters_known(workspace, memory).groups if wanted in group.cluster.members), None)
+
+
+def read_cluster_page(workspace: Workspace, group: ClusterRow) -> ClusterReport:
+    """One cluster with its base and the change to keep, as far as a repository is here to tell."""
+    if has_repository(workspace):
+        return show_group(workspace, group)
+    members = [
+        ClusterMember(change=change, is_base=False, is_canonical=False, why="")
+        for change in group.members[:MEMBERS_TOLD_MAX]
+    ]
+    return ClusterReport(id=group.members[0].head, members=members, edges=[], canonical_why=NO_REPOSITORY)

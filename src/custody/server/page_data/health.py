@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from custody.capture.hook.event_home import gaps_in
 from custody.core.errors import InputError, StoreError
 from custody.core.ids import PENDING, StoreId
+from custody.core.record import gap_of
 from custody.core.wire.canonical import Json
 from custody.core.wire.report import Chain, DoctorCheck, VerifyReport
 from custody.core.wire.time import text_from
 from custody.intake.install.agent_status import NOT_SET_UP, SET_UP, HookStatus, read_hook_status
 from custody.intake.install.doctor import glance
 from custody.intake.install.init import TITLES, find_present_agents
-from custody.ledger.gap import gap_of
-from custody.ledger.integrity import check_integrity
+from custody.ledger.verify import check_integrity
 from custody.server.app.jobs import jobs_of_project
-from custody.server.queries.activity import ActivityTables
+from custody.server.queries import ActivityTables
 from custody.server.wire.tenancy import JobLine
 from custody.workspace.workspace import Workspace, has_repository
 

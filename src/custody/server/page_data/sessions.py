@@ -10,14 +10,12 @@ from custody.core.wire.report import SessionReport
 from custody.core.wire.time import text_from
 from custody.graph.app.call_tree import CallRow, CallTree, build_call_tree
 from custody.graph.app.learn import graph_rules
-from custody.ledger.queries.prompts import first_prompt
-from custody.ledger.queries.readings import ReadRows, locators_read_by
-from custody.ledger.queries.sessions import SessionRow, session_rows, was_open
+from custody.ledger.queries import ReadRows, SessionRow, first_prompt, locators_read_by, session_rows, was_open
 from custody.ledger.sessions import ANY_NUMBER, report_session, session_named, session_read
-from custody.server.app.cursor import cursor, is_storable_name, make_cursor_error, number_in, parts_of
+from custody.server.app.listing import cursor, is_storable_name, make_cursor_error, number_in, parts_of
 from custody.server.app.questions import NameNotFound, Note, hide_session_text, name_not_found
 from custody.server.page_data.cache import StateCache, chains_of, place_of
-from custody.server.queries.activity import ActiveSession, ActivityTables
+from custody.server.queries import ActiveSession, ActivityTables
 from custody.store import ObservedView, Store
 from custody.workspace.workspace import Workspace
 

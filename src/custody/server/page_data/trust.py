@@ -1,5 +1,7 @@
 """Agents for pages: unknown names become ``NameNotFound``; answers that read every decision are bounded and cached."""
 
+from collections.abc import Mapping
+
 from custody.core.errors import InputError
 from custody.server.app.questions import name_not_found
 from custody.server.page_data.cache import StateCache, place_of
@@ -20,9 +22,11 @@ from custody.trust.app.decisions import (
     known_account,
     make_trust_query,
     read_settled_decisions,
+    trust_rules,
 )
-from custody.trust.wire.chance import ChanceReport
-from custody.workspace.workspace import Workspace
+from custody.trust.app.simulate import PolicyTrial, SimulationSource, begin_trial, gather, try_policy
+from custody.trust.wire import ChanceReport, TrustSimulateReport
+from custody.workspace.workspace import Workspace, has_repository
 
 DECISIONS_MAX = 20_000
 """With more decisions than this, nothing that folds all of them is made for a page: that many take ten seconds."""
@@ -81,3 +85,36 @@ def _account(workspace: Workspace, agent: str, asked: TrustQuery) -> Account:
         few_enough(count_decisions(store, agent))
     with name_not_found(UnknownAgent):
         return known_account(workspace, agent, asked)
+
+
+# Policies tried on the past for a page: the past is gathered once, and judged again as sliders move.
+
+
+NS_PER_DAY = 86_400 * 1_000_000_000
+TrialMemory = StateCache[PolicyTrial]
+
+
+def policy_tried(
+    workspace: Workspace, memory: TrialMemory, wished: Mapping[str, float], *, days: int, source: SimulationSource
+) -> TrustSimulateReport:
+    """What the rules in force, and the same with the ``wished`` numbers, would have let land in the last ``days``."""
+    return try_policy(_trial(workspace, memory, days, source), trust_rules(workspace), wished)
+
+
+def _trial(workspace: Workspace, memory: TrialMemory, days: int, source: SimulationSource) -> PolicyTrial:
+    rules = trust_rules(workspace)
+    here = has_repository(workspace)
+    if source == "git" and not here:
+        raise InputError("this service has no repository of the project", hint="look at records instead")
+    with workspace.reading() as store:
+        few_enough(count_decisions(store))
+        state = (heads_of(store), workspace.repository.head().commit if here else None, rules, days, source)
+    now_ns = workspace.now_ns()
+    since_ns = now_ns - days * NS_PER_DAY
+
+    def made() -> PolicyTrial:
+        gathered = gather(workspace, rules, since_ns, now_ns, source if here else "records")
+        few_enough(len(gathered.pasts))
+        return begin_trial(gathered, rules, since_ns, now_ns)
+
+    return memory.get(place_of(workspace), state, now_ns, made)

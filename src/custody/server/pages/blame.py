@@ -4,8 +4,7 @@ import shlex
 from typing import Any
 
 from custody.core.errors import InputError
-from custody.server.page_data.blame import FilePlace, file_blamed, has_disk
-from custody.server.page_data.files import FileFilter, files_listed
+from custody.server.page_data.files import FileFilter, FilePlace, file_blamed, files_listed, has_disk
 from custody.server.pages.blame_lines import CLASSES, FileLines, LineHighlight
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.workspace.workspace import Workspace, has_repository

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from custody.attribution.wire.blame import TIER_WORDS, Attribution, CompetingClaim, SignalReport
-from custody.server.page_data.blame import BlamePageFile
+from custody.attribution.wire import TIER_WORDS, Attribution, CompetingClaim, SignalReport
+from custody.server.page_data.files import BlamePageFile
 from custody.server.pages.charts import BarPart
-from custody.server.pages.phrases import count, day, percent
-from custody.server.pages.safe_text import SIGNS_MAX, escape_control_characters
+from custody.server.pages.phrases import SIGNS_MAX, count, day, escape_control_characters, percent
 
 ROWS = 150
 """Lines that are in the page itself, for readers without script."""

@@ -1,9 +1,9 @@
 """One change: what it is and does, what it is like, and its verdict; and two changes beside each other."""
 
 from custody.core.errors import InputError
-from custody.dupes.app.change_name import UnknownChange
 from custody.dupes.app.indexed_changes import change_like
 from custody.dupes.app.overlap import PairPage, compare_changes, compare_stored
+from custody.dupes.app.select import UnknownChange
 from custody.dupes.app.show import dupes_show
 from custody.server.app.questions import name_not_found, require_repository
 from custody.server.page_data.changes import change_judged, find_indexed, read_change_page

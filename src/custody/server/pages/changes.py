@@ -1,7 +1,7 @@
 """Changes: the clusters of those that should not all land, and everything that is indexed."""
 
 from custody.dupes.app.indexed_changes import STATES, ChangeListPage, changes_listed
-from custody.server.page_data.clusters import cluster_of, clusters_listed, read_cluster_page
+from custody.server.page_data.changes import cluster_of, clusters_listed, read_cluster_page
 from custody.server.pages.attempt import attempt_question
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.workspace.workspace import Workspace, has_repository

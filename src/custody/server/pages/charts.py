@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from custody.server.pages.phrases import percent
-from custody.server.pages.safe_text import short
+from custody.server.pages.phrases import percent, short
 
 WIDTH, HEIGHT = 720, 220
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 10, 26

@@ -12,9 +12,8 @@ from hashlib import sha256
 from custody import __version__
 from custody.core.errors import CustodyError, WorldError
 from custody.server.app.questions import Note
-from custody.server.pages.assets import assets
 from custody.server.pages.book import BY_NAME, PAGES
-from custody.server.pages.frame import Frame, PageEnvironment, render
+from custody.server.pages.frame import Frame, PageEnvironment, assets, render
 from custody.server.pages.page import Page, PageMemory, PageParams, PageView
 from custody.workspace.workspace import Workspace
 

@@ -4,21 +4,108 @@ Beside the view's own fields a template has ``to`` and ``asset`` (addresses), ``
 (numbers and moments in words), ``charts``, ``part`` (another page taken in), and ``page``, which says where we are.
 """
 
+import gzip
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, Protocol
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from custody import __version__
 from custody.server.pages import charts
 from custody.server.pages import phrases as worded
-from custody.server.pages.links import PageLinks
 from custody.server.pages.page import Page, PageView
-from custody.server.pages.policy import IN_FILES
-from custody.server.pages.safe_text import escape_control_characters, short
+from custody.server.pages.phrases import escape_control_characters, short
+
+# What a browser may do with our pages: load our own files, run no inline script, send forms to us alone.
+
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+IN_FILES = (
+    "default-src 'none'; script-src 'self' file:; style-src 'self' file:; img-src 'self' file: data:; base-uri 'none'"
+)
+"""The same for pages that are files: a browser that opens them has no server to ask."""
+
+
+# The built files of the pages, as they lie in this package.
+
+
+MEDIA = {
+    "css": "text/css",
+    "js": "text/javascript",
+    "svg": "image/svg+xml",
+    "txt": "text/plain",
+}
+DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """One file; its path holds its digest, so that it may be kept for ever."""
+
+    name: str
+    path: str
+    media: str
+    data: bytes
+    packed: bytes
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """Every built file by its name."""
+    found: dict[str, Asset] = {}
+    for file in sorted(files("custody.server").joinpath("static").iterdir(), key=lambda file: file.name):
+        media = MEDIA.get(file.name.rpartition(".")[2])
+        if media is not None:
+            data = file.read_bytes()
+            path = f"/static/{sha256(data).hexdigest()[:DIGITS]}/{file.name}"
+            found[file.name] = Asset(file.name, path, media, data, gzip.compress(data, 9, mtime=0))
+    return found
+
+
+# Where pages are: at addresses of a service, or in the files of a report.
+
+
+class PageLinks(Protocol):
+    """Says where a page and a built file are."""
+
+    @property
+    def served(self) -> bool:
+        """Whether a service answers behind these links: only then can something be asked."""
+        ...
+
+    def to(self, page: str, said: dict[str, str]) -> str | None:
+        """Where a page is; None where it cannot be had."""
+        ...
+
+    def asset(self, name: str) -> str:
+        """Where a built file is."""
+        ...
+
+
+class ServedLinks:
+    """The addresses of a service."""
+
+    served = True
+
+    def to(self, page: str, said: dict[str, str]) -> str:
+        """The page's address with what it is asked."""
+        return f"/{page}?{urlencode(said)}" if said else f"/{page}"
+
+    def asset(self, name: str) -> str:
+        """The file's address, which has its digest in it: whoever keeps it keeps the right one."""
+        return assets()[name].path
+
 
 _IN_JSON = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
@@ -134,3 +221,42 @@ def block(name: str, data: object) -> Markup:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = text.translate(_IN_JSON).encode("utf-8", "replace").decode()
     return Markup('<script type="application/json" id="{}">{}</script>').format(name, Markup(text))
+
+
+# A refusal as a page: in words, with what helps, and with a place to sign in where that is what is missing.
+
+
+_PAGE = Page(name="refused", view=lambda _workspace, _asked: PageView(title="", template=""))
+NO_TOKEN, NOT_FOUND = 401, 404
+
+
+def refusal_page(status: int, title: str, detail: str, remedy: str | None, address: str) -> str:
+    """The page; ``address`` is where somebody wanted to go, who may go there after signing in."""
+    sign_in = status == NO_TOKEN
+    view = PageView(
+        title="Sign in" if sign_in else title,
+        template="refused.html",
+        fields={
+            "detail": "The token of this page is not good, or not any more." if sign_in else detail,
+            "remedy": None if sign_in or status == NOT_FOUND else remedy,
+            "sign_in": sign_in,
+            "back": None if sign_in else _section(address),
+            "next": address,
+        },
+    )
+    around = PageEnvironment(project="", version=__version__)
+    return render(view, _PAGE, {}, Frame(links=ServedLinks(), around=around, book=() if sign_in else _book()))
+
+
+def _section(address: str) -> Page | None:
+    """The page of the navigation that an address belongs to: where whoever did not find one thing sees the others."""
+    named = {page.name: page for page in _book()}
+    wanted = named.get(address.partition("?")[0].strip("/"))
+    return None if wanted is None else named.get(wanted.section or "")
+
+
+def _book() -> tuple[Page, ...]:
+    # Pages ask questions whose refusals lead here: the book is opened when it is needed.
+    from custody.server.pages.book import PAGES
+
+    return PAGES

@@ -11,8 +11,7 @@ from urllib.parse import quote, unquote
 
 from custody.core.wire.time import text_from
 from custody.graph.app.views import Picture
-from custody.server.pages.phrases import format_seconds
-from custody.server.pages.safe_text import escape_control_characters, short
+from custody.server.pages.phrases import escape_control_characters, format_seconds, short
 
 LABEL_SIGNS, NAME_SIGNS = 28, 300
 LANE_STRETCH = 4

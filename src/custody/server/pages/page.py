@@ -4,16 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from custody.attribution.wire.stats import StatsReport
+from custody.attribution.wire import StatsReport
 from custody.core.errors import InputError
 from custody.server.app.questions import Note
 from custody.server.page_data.cache import StateCache
-from custody.server.page_data.changes import VerdictTurns
-from custody.server.page_data.clusters import ClusterMemory
-from custody.server.page_data.graph_cache import GraphMemory
+from custody.server.page_data.changes import ClusterMemory, VerdictTurns
+from custody.server.page_data.graph import GraphMemory
 from custody.server.page_data.sessions import SessionMemory
-from custody.server.page_data.simulation import TrialMemory
-from custody.server.page_data.trust import EstimatorMemory
+from custody.server.page_data.trust import EstimatorMemory, TrialMemory
 from custody.workspace.workspace import Workspace
 
 DIGITS_MAX = 9

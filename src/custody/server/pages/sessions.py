@@ -7,8 +7,7 @@ from custody.core.wire.time import text_from
 from custody.graph.app.call_tree import CallRow
 from custody.server.page_data.sessions import ROWS_MAX, read_session_page, session_now, sessions_listed
 from custody.server.pages.page import Page, PageParams, PageView
-from custody.server.pages.phrases import digest
-from custody.server.pages.safe_text import escape_control_characters, short
+from custody.server.pages.phrases import digest, escape_control_characters, short
 from custody.workspace.workspace import Workspace
 
 LISTED = 50

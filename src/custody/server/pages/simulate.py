@@ -4,11 +4,10 @@ import math
 from typing import get_args
 
 from custody.core.errors import InputError
-from custody.server.page_data.simulation import policy_tried
+from custody.server.page_data.trust import policy_tried
 from custody.server.pages.attempt import attempt_question
 from custody.server.pages.page import Page, PageParams, PageView
-from custody.trust.app.policy_trial import SLIDERS, slider_values
-from custody.trust.app.simulate import SimulationSource
+from custody.trust.app.simulate import SLIDERS, SimulationSource, slider_values
 from custody.workspace.workspace import Workspace, has_repository
 
 DAYS, DAYS_MAX = 365, 730

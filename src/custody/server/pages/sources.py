@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from custody.cite.app.audit import remedy_of
-from custody.cite.wire.audit import CiteFinding
-from custody.server.app.question_pages import sources
+from custody.cite.wire import CiteFinding
+from custody.server.app.listing import sources
 from custody.server.app.questions import source_shown
-from custody.server.page_data.reports import Documents, audited, documents
+from custody.server.page_data.files import Documents, audited, documents
 from custody.server.pages.page import Page, PageParams, PageView
 from custody.workspace.workspace import Workspace, has_repository
 

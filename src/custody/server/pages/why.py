@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from custody.attribution.wire.blame import TIER_WORDS
+from custody.attribution.wire import TIER_WORDS
 from custody.core.errors import InputError
-from custody.server.page_data.blame import has_disk, place_explained
+from custody.server.page_data.files import has_disk, place_explained
 from custody.server.pages.blame import LINE_MAX, locate, nowhere, place_of
 from custody.server.pages.blame_lines import CLASSES
 from custody.server.pages.page import Page, PageParams, PageView

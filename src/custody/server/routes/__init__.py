@@ -4,36 +4,21 @@ May touch: what ``Call`` hands it.
 """
 
 from custody.server.endpoints import Endpoint
-from custody.server.routes import (
-    blame,
-    chains,
-    changes,
-    conversations,
-    erasures,
-    evidence,
-    github,
-    graph,
-    lines,
-    otlp,
-    sources,
-    state,
-    trust,
-)
-from custody.server.routes import records as kept
+from custody.server.routes import chains, changes, github, graph, lines, records, sources, state, trust
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *state.ENDPOINTS,
-    *kept.ENDPOINTS,
-    *conversations.ENDPOINTS,
-    *evidence.ENDPOINTS,
+    *records.RECORD_ENDPOINTS,
+    *records.CONVERSATION_ENDPOINTS,
+    *records.EVIDENCE_ENDPOINTS,
     *chains.ENDPOINTS,
-    *otlp.ENDPOINTS,
-    *blame.ENDPOINTS,
+    *records.OTLP_ENDPOINTS,
+    *lines.BLAME_ENDPOINTS,
     *trust.ENDPOINTS,
     *changes.ENDPOINTS,
     *sources.ENDPOINTS,
     *graph.ENDPOINTS,
     *lines.ENDPOINTS,
-    *erasures.ENDPOINTS,
+    *records.ERASURE_ENDPOINTS,
     *github.ENDPOINTS,
 )

@@ -6,19 +6,12 @@ from functools import partial
 from custody.core.errors import InputError
 from custody.core.ids import StoreId
 from custody.core.wire.body import digest_from
-from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tenancy import TokenScope
 from custody.server.endpoints import Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.problems import HttpProblem
 from custody.server.wire.service import Problem
-from custody.share.chain_service import (
-    Conflict,
-    chain_stretch,
-    held_chains,
-    origins_held,
-    origins_of,
-    take_stretch,
-)
-from custody.share.wire.chains import (
+from custody.share.chain_exchange import Conflict, chain_stretch, held_chains, origins_held, origins_of, take_stretch
+from custody.share.wire import (
     NDJSON,
     STRETCH_RECORDS_MAX,
     ChainReceipt,

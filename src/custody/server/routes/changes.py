@@ -2,23 +2,23 @@
 
 from custody.dupes.app.check import SHOWN, dupes_check
 from custody.dupes.app.cluster import dupes_cluster
-from custody.dupes.wire.report import DupesCheckReport, DupesClusterReport, DupesShowReport
-from custody.server.app.question_pages import changes
+from custody.dupes.wire import DupesCheckReport, DupesClusterReport, DupesShowReport
+from custody.server.app.listing import changes
 from custody.server.app.questions import change_checked, evidence_shown, require_repository
 from custody.server.endpoints import Endpoint, EndpointCall
-from custody.server.listing import make_list_endpoint
-from custody.server.question_routes import (
+from custody.server.route_kinds import (
     Question,
     a_flag,
     asking_in_body,
     describe_number_param,
     describe_repeated_param,
+    make_list_endpoint,
     make_question_endpoint,
     number,
     place,
     read_repeated_param,
 )
-from custody.server.wire.questions import ChangesPage, DuplicatesBody
+from custody.server.wire.service import ChangesPage, DuplicatesBody
 from custody.workspace.workspace import Workspace
 
 SHOWN_MAX = 1000

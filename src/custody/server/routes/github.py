@@ -1,10 +1,10 @@
 """GitHub's webhook: no token, but a signature over every byte; what is to be done becomes jobs of 'custody worker'."""
 
-from custody.core.project import DEFAULT_PROJECT
-from custody.server.app.control import control_of
+from custody.core.ids import DEFAULT_PROJECT
 from custody.server.app.github_deliveries import QUEUED, DeliveryIntake, UntrustedDelivery, WebhookDelivery
+from custody.server.app.tenancy import control_of
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
-from custody.server.github.report import WebhookReport
+from custody.server.github.shapes import WebhookReport
 from custody.server.problems import HttpProblem, busy
 
 PATH = "/github/webhook"

@@ -5,7 +5,7 @@ from custody.graph.app.questions import ViewOptions, graph_next, graph_path, gra
 from custody.graph.wire.report import GraphNextReport, GraphPathReport, GraphRelatedReport, GraphShowReport
 from custody.server.app.questions import session_calls
 from custody.server.endpoints import Endpoint, EndpointCall
-from custody.server.question_routes import (
+from custody.server.route_kinds import (
     Question,
     a_choice,
     a_flag,

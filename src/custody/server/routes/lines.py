@@ -1,14 +1,16 @@
 """Why lines are there, whose they are, what happened in sessions, and the verdict on a change."""
 
-from custody.attribution.wire.stats import StatsReport
+from custody.attribution.wire import StatsReport
 from custody.core.errors import InputError
 from custody.core.wire.report import LogReport, SessionReport
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
 from custody.ledger.sessions import log
-from custody.server.app.questions import line_explained, lines_counted, require_repository, session_shown
-from custody.server.endpoints import Endpoint, EndpointCall
-from custody.server.question_routes import (
+from custody.server.app.questions import answer_blame, line_explained, lines_counted, require_repository, session_shown
+from custody.server.app.tenancy import TokenScope
+from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
+from custody.server.problems import HttpProblem
+from custody.server.route_kinds import (
     Question,
     asking_in_body,
     describe_number_param,
@@ -19,8 +21,10 @@ from custody.server.question_routes import (
     number_given,
     word,
 )
-from custody.server.wire.questions import GateBody
+from custody.server.wire.service import BlameAnswer, BlameBody, GateBody
+from custody.server.wire.service import decode_blame_body as decoded
 from custody.why.report import WhyReport
+from custody.workspace.workspace import Workspace
 
 LINE_MAX = 999_999_999
 SESSIONS, SESSIONS_MAX = 20, 10_000
@@ -105,5 +109,45 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         GateReport,
         GateBody,
         _gate,
+    ),
+)
+
+
+# Blame as document 000 asks for it: the client ran git blame, the service says which trace wrote each segment.
+
+
+async def blame(call: EndpointCall) -> HttpAnswer:
+    """Which trace wrote each segment."""
+    asked = decoded(await call.body())
+    if asked.project_id is not None and asked.project_id != call.grant.project:
+        raise HttpProblem(403, "this token is not good for that project", remedy="use a token of that project")
+    with_text = call.may(TokenScope.TEXT)
+
+    def ask(workspace: Workspace) -> BlameAnswer:
+        found = answer_blame(workspace, asked, with_text=with_text)
+        read = sorted(
+            {
+                f"{attribution.agent} {attribution.trace_id}"
+                for attribution in found.attributions
+                if attribution.conversation_content
+            }
+        )
+        for name in read:
+            call.note_read(f"conversation {name}")
+        return found
+
+    return HttpAnswer.of(await call.ask(ask))
+
+
+BLAME_ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="POST",
+        path="/api/v1/blame",
+        name="blame",
+        words="Say which trace wrote each segment of a blamed file; the first words asked only with the scope 'text'.",
+        scope=TokenScope.READ,
+        handle=blame,
+        takes={JSON: BlameBody},
+        gives={200: BlameAnswer},
     ),
 )

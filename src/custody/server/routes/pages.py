@@ -7,18 +7,16 @@ from urllib.parse import parse_qsl
 from custody import __version__
 from custody.core.errors import InputError
 from custody.server.app.questions import Note
-from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tenancy import TokenScope
 from custody.server.auth import START, TokenCheck
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer, Parameter
 from custody.server.gatekeeper import cookie_for
-from custody.server.pages.assets import Asset, assets
 from custody.server.pages.book import PAGES
-from custody.server.pages.frame import Frame, PageEnvironment, render
-from custody.server.pages.links import ServedLinks
-from custody.server.pages.live import head_of
+from custody.server.pages.frame import Asset, Frame, PageEnvironment, ServedLinks, assets, render
+from custody.server.pages.overview import head_of
 from custody.server.pages.page import Page, PageParams
 from custody.server.problems import HTML, PAGE_HEADERS, HttpProblem, page_of, wants_page
-from custody.server.question_routes import await_found, note_of
+from custody.server.route_kinds import await_found, note_of
 from custody.workspace.workspace import Workspace
 
 FORM = "application/x-www-form-urlencoded"

@@ -5,25 +5,24 @@ import msgspec
 from custody.cite.app.audit import cite_audit
 from custody.cite.app.registry import cite_add
 from custody.cite.app.report_file import STDIN
-from custody.cite.wire.audit import CiteAuditReport
-from custody.cite.wire.registry import CiteAddReport, CiteShowReport
+from custody.cite.wire import CiteAddReport, CiteAuditReport, CiteShowReport
 from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
-from custody.server.app.question_pages import sources
+from custody.server.app.listing import sources
 from custody.server.app.questions import source_shown
-from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tenancy import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
-from custody.server.listing import make_list_endpoint
-from custody.server.question_routes import (
+from custody.server.route_kinds import (
     Question,
     asking_in_body,
+    make_list_endpoint,
     make_question_endpoint,
     note_of,
     place,
     read_actor,
     read_question_body,
 )
-from custody.server.wire.questions import AuditBody, SourceBody, SourcesPage
+from custody.server.wire.service import AuditBody, SourceBody, SourcesPage
 from custody.workspace.workspace import Workspace
 
 

@@ -5,11 +5,11 @@ from functools import cache
 from custody import __version__
 from custody.core.wire.canonical import dump
 from custody.server.app.listing import evidence
-from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tenancy import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
-from custody.server.metrics import MEDIA
 from custody.server.problems import wants_page
 from custody.server.wire.service import Health, ReadyReport, ServiceInfo
+from custody.server.writer_queue import MEDIA
 
 
 async def health(call: EndpointCall) -> HttpAnswer:

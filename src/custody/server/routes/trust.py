@@ -3,17 +3,17 @@
 from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
 from custody.server.app.decisions import ConflictingDecision, decide
-from custody.server.app.question_pages import decisions
+from custody.server.app.listing import decisions
 from custody.server.app.questions import agent_explained, agent_shown
-from custody.server.app.tenancy_model import TokenScope
+from custody.server.app.tenancy import TokenScope
 from custody.server.endpoints import JSON, Endpoint, EndpointCall, HttpAnswer
-from custody.server.listing import make_list_endpoint
 from custody.server.problems import HttpProblem
-from custody.server.question_routes import (
+from custody.server.route_kinds import (
     Question,
     a_flag,
     describe_number_param,
     describe_word_param,
+    make_list_endpoint,
     make_question_endpoint,
     number,
     place,
@@ -21,10 +21,9 @@ from custody.server.question_routes import (
     read_question_body,
     word,
 )
-from custody.server.wire.questions import DecisionBody, DecisionsPage
-from custody.server.wire.service import Problem
+from custody.server.wire.service import DecisionBody, DecisionsPage, Problem
 from custody.trust.app.show import trust_list
-from custody.trust.wire.report import TrustListReport, TrustRecordReport, TrustShowReport, TrustWhyReport
+from custody.trust.wire import TrustListReport, TrustRecordReport, TrustShowReport, TrustWhyReport
 
 SHOWN, SHOWN_MAX = 10, 10_000
 

@@ -121,3 +121,29 @@ class WorkerRetryReport(Report, frozen=True, kw_only=True, tag="worker-retry"):
     """The job that waits again."""
 
     job: JobLine
+
+
+# What ``custody report`` answers.
+
+
+class PagesReport(Report, frozen=True, kw_only=True, tag="report"):
+    """The folder and its first page; ``left_out`` pages have no link, ``failed`` ones say why in their place."""
+
+    folder: str
+    first: str
+    files: int
+    pages: int
+    left_out: int
+    failed: list[str]
+    texts: bool
+
+
+# What ``custody serve`` says when it begins to answer.
+
+
+class ServeReport(Report, frozen=True, kw_only=True, tag="serve"):
+    """Where the service answers; the token of this start is not in it."""
+
+    url: str
+    host: str
+    port: int

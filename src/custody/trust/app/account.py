@@ -20,9 +20,8 @@ from custody.trust.approval import ProposedChange, budget_of
 from custody.trust.engine import trust_at
 from custody.trust.model import Account, ChangeAuthor, ScoreStep, TrustStanding
 from custody.trust.rules import TrustRules
-from custody.trust.score import NS_PER_DAY, decay_score
-from custody.trust.tiers import against_record, lines_max
-from custody.trust.wire.report import ReviewReasonReport, ScoreStepReport, TrustLine
+from custody.trust.score import NS_PER_DAY, against_record, decay_score, lines_max
+from custody.trust.wire import ReviewReasonReport, ScoreStepReport, TrustLine
 from custody.workspace.workspace import Workspace
 
 CURVE_POINTS = 80

@@ -10,25 +10,24 @@ from custody.core.record import ChainTip
 from custody.core.views import Decision, DecisionKind
 from custody.core.wire.arrival import parse_decision_key
 from custody.git import FileDiff, HunkDetail, Person
-from custody.ledger.claim import IMPORT_EVENT, is_imported
+from custody.ledger.records import IMPORT_EVENT, is_imported
 from custody.store import ObservedView, Store
 from custody.trust.app.chance import ChanceAccount, memory_of, said_by
 from custody.trust.app.decisions import TrustQuery, entries_from
 from custody.trust.app.record import areas_of, count_changed_lines
 from custody.trust.app.standing import Position, anew, carried_on
 from custody.trust.approval import ApprovalCase, BudgetUse, ProposedChange, TouchedPath, budget_since_ns, may_land
-from custody.trust.corrections import may_override
-from custody.trust.engine import carry, make_empty_fold, standing_at, trust_at
+from custody.trust.engine import carry, make_empty_fold, may_override, standing_at, trust_at
 from custody.trust.levels import LevelCase
 from custody.trust.model import Approval, ChangeAuthor, CurrentModel, Trust
 from custody.trust.past_decisions import HERE, ChanceMemory
-from custody.trust.queries.decisions import (
+from custody.trust.queries import (
+    StandingTables,
     all_decisions,
     corrections_of_decision,
     decisions_on_commit,
     unreviewed_decisions,
 )
-from custody.trust.queries.standing import StandingTables
 from custody.trust.rules import TrustRules
 from custody.workspace.change import ChangeRange
 

@@ -19,12 +19,12 @@ from custody.trust.app.decision_log import arrival_of_decision
 from custody.trust.app.decisions import TrustQuery, append_decision, make_trust_query, read_settled_decisions
 from custody.trust.approval import ApprovalCase, ProposedChange, budget_of, compute_budget_left, nobody_known
 from custody.trust.model import Approval, ChangeAuthor, DecisionType
-from custody.trust.queries.standing import StandingTables
+from custody.trust.queries import StandingTables
 from custody.trust.rules import TrustRules
 from custody.trust.score import complexity_of
-from custody.trust.wire.report import AgentApproval, ReviewReasonReport, TrustApproveReport
+from custody.trust.wire import AgentApproval, ReviewReasonReport, TrustApproveReport
 from custody.workspace.change import ChangeRange, change_of
-from custody.workspace.user import user
+from custody.workspace.machine import user
 from custody.workspace.workspace import Workspace
 
 EXACT = ("agent", "id", "operator", "areas", "head")

@@ -11,8 +11,8 @@ from custody.attribution.app.findings import LineAttributor
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha, SessionId, StoreId
 from custody.core.view_merge import merge_session
-from custody.ledger.claim import is_claim, list_trusted_chains
-from custody.ledger.queries.sessions import session_views
+from custody.ledger.queries import session_views
+from custody.ledger.records import is_claim, list_trusted_chains
 from custody.store import Store
 from custody.trust.model import ChangeAuthor
 from custody.workspace.change import Addition

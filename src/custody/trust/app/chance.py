@@ -11,10 +11,10 @@ from custody.trust.chance import AcceptanceChance
 from custody.trust.engine import replay
 from custody.trust.levels import LevelCase
 from custody.trust.past_decisions import HERE, ChanceMemory, PastDecision, pasts_of, replay_past
-from custody.trust.queries.decisions import all_decisions
+from custody.trust.queries import all_decisions
 from custody.trust.risk import RiskControl
 from custody.trust.rules import TrustRules
-from custody.trust.wire.chance import ChancePart, ChanceReport
+from custody.trust.wire import ChancePart, ChanceReport
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,9 @@ from custody.core.ids import AgentName, CommitSha
 from custody.core.views import Decision
 from custody.store import ObservedView, Store
 from custody.trust.app.decisions import entries_from
-from custody.trust.corrections import overrides_in
-from custody.trust.engine import order_of
-from custody.trust.fold import is_unreviewed
+from custody.trust.engine import is_unreviewed, order_of, overrides_in
 from custody.trust.model import DecisionEntry, DecisionType
-from custody.trust.queries.decisions import corrections_of_decision, decisions_on_commit
+from custody.trust.queries import corrections_of_decision, decisions_on_commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from custody.core.record import Record
 from custody.core.wire.arrival import Arrival, arrival_from
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
-from custody.intake.redaction import key_for, redact_event_payload
+from custody.intake.record import key_for, redact_event_payload
 from custody.store import ObservedView, Store
 from custody.trust.app.decisions import (
     TrustQuery,
@@ -19,15 +19,15 @@ from custody.trust.app.decisions import (
     entries_of,
     make_unknown_agent_error,
     read_settled_decisions,
+    trust_rules,
 )
-from custody.trust.app.folder import trust_rules
 from custody.trust.app.show import report_step, trust_line
 from custody.trust.app.standing import Position, carried_on, keep_due, may_follow, position_of
 from custody.trust.engine import carry, replay, standing_at
 from custody.trust.model import DecisionEntry, DecisionType, Entry, ScoreStep, TrustStanding
-from custody.trust.queries.standing import StandingTables
+from custody.trust.queries import StandingTables
 from custody.trust.rules import TrustRules
-from custody.trust.wire.report import TrustRecordReport
+from custody.trust.wire import TrustRecordReport
 from custody.workspace.workspace import Workspace
 
 NAME_DIGITS_MIN = 4

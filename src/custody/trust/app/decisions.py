@@ -1,19 +1,25 @@
 """What was recorded about agents, gathered for a fold: every door of trust begins here."""
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
 
-from custody.core.errors import StoreError
+from custody.capture.spool import Spool
+from custody.config import FILE_BYTES_MAX
+from custody.core.errors import InputError, StoreError
 from custody.core.ids import AgentName
+from custody.core.paths import RepoPath
 from custody.core.record import Record
 from custody.core.views import Decision, DecisionKind, View
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.body import digest_text
-from custody.core.wire.rules_digest import rules_digest
+from custody.core.wire.canonical import rules_digest
 from custody.core.wire.time import ns_from, text_from
+from custody.git import NoWorkFile, read_work_file
 from custody.store import AppendResult, ObservedView, Store
-from custody.trust.app.folder import trust_rules
 from custody.trust.engine import replay
 from custody.trust.model import (
     Account,
@@ -27,10 +33,60 @@ from custody.trust.model import (
     RecoveryEntry,
     UnknownAgent,
 )
-from custody.trust.queries.decisions import decisions_of_agent
-from custody.trust.queries.standing import StandingTables
+from custody.trust.queries import StandingTables, decisions_of_agent
 from custody.trust.rules import TrustRules
+from custody.workspace.rules_in_force import load_rules, read_rules
 from custody.workspace.workspace import Workspace
+
+# Where trust works: a repository with its store, or a folder as document 001 has it, with its own store and file.
+
+
+CONFIG = "config.yaml"
+DOCUMENTS_CONFIG = f".ai-git/{CONFIG}"
+"""Under this name the document's file is known; beside another folder's store it is the same file."""
+
+
+@dataclass(frozen=True)
+class FolderWorkspace(Workspace):
+    """A workspace whose store lies in its folder, whether or not there is a repository around it."""
+
+    @cached_property
+    def home(self) -> Path:
+        """The folder itself."""
+        return self.folder
+
+    @cached_property
+    def spools(self) -> tuple[Spool, ...]:
+        """No hook writes into a folder of this kind."""
+        return ()
+
+
+def folder_workspace(folder: str | os.PathLike[str], now_ns: Callable[[], int] | None = None) -> FolderWorkspace:
+    """The workspace of ``folder``, which is made when something is recorded."""
+    path = Path(os.path.abspath(folder))  # the working directory may change between two calls
+    if path.exists() and not path.is_dir():
+        raise InputError(f"'{path}' is not a folder", hint="name a folder; it is made when it is not there")
+    return FolderWorkspace(path) if now_ns is None else FolderWorkspace(path, now_ns=now_ns)
+
+
+def trust_rules(
+    workspace: Workspace, environment: Mapping[str, str] = os.environ, policy: str | None = None
+) -> TrustRules:
+    """Return the rules in force, perhaps with a policy; a folder of the document's has the document's profile."""
+    if not isinstance(workspace, FolderWorkspace):
+        return load_rules(workspace, environment, policy)[0].of(TrustRules)
+    effective, _ = read_rules(lambda path: _beside(workspace.folder, path), environment, policy)
+    return replace(effective.of(TrustRules), profile="document")
+
+
+def _beside(folder: Path, path: RepoPath) -> bytes | None:
+    if str(path) != DOCUMENTS_CONFIG or not os.path.lexists(folder / CONFIG):
+        return None
+    file = read_work_file(folder, RepoPath.of(CONFIG), FILE_BYTES_MAX)
+    if isinstance(file, NoWorkFile):
+        raise InputError(f"'{folder / CONFIG}' {file.reason}", hint="rules are read from regular files")
+    return file.content
+
 
 SETTLE_MAX = 100
 """How often to look whether the index is whole before giving up."""

@@ -12,16 +12,15 @@ import msgspec
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes import DuplicateVerdict
-from custody.dupes.app.change_index import changes_by_head, evidence_about
-from custody.dupes.app.change_name import find_indexed_change
+from custody.dupes.app.indexed_changes import changes_by_head, evidence_about
 from custody.dupes.app.labels import ChangeEnds, PairAnswer, answers_about, keep_answer
-from custody.dupes.app.select import typed_change
-from custody.dupes.wire.report import DupesEvidence
+from custody.dupes.app.select import find_indexed_change, typed_change
+from custody.dupes.wire import DupesEvidence
 from custody.git import Repository
 from custody.store import Store
 from custody.trust.app.change_decisions import agents_decided, known_about
 from custody.trust.app.subject import OutcomeSubject
-from custody.trust.wire.report import PairLabelReport
+from custody.trust.wire import PairLabelReport
 from custody.workspace.workspace import Workspace
 
 DUPLICATE, NOT_DUPLICATE = "duplicate", "related"

@@ -11,12 +11,11 @@ from custody.core.ids import PENDING, RecordRef, Seq
 from custody.git import Commit, Comparison, Person, Walk
 from custody.trust.app.approval_case import proposed_lines, touched_by
 from custody.trust.app.record import areas_of
+from custody.trust.commit_words import CommitText, Labels, labels_of, signed_by
 from custody.trust.model import ChangeStakes, DecisionEntry, DecisionType
 from custody.trust.past_decisions import PastDecision
-from custody.trust.repair_words import CommitText, Labels, labels_of
 from custody.trust.rules import TrustRules
 from custody.trust.score import NS_PER_DAY, complexity_of
-from custody.trust.signatures import signed_by
 from custody.workspace.workspace import Workspace
 
 NS = 1_000_000_000

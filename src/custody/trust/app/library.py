@@ -11,14 +11,14 @@ from custody.trust.app.decisions import (
     TrustQuery,
     account_of,
     agents_in,
+    folder_workspace,
     make_unknown_agent_error,
     read_settled_decisions,
+    trust_rules,
 )
-from custody.trust.app.folder import folder_workspace, trust_rules
 from custody.trust.app.record import DecisionRequest, check_number, record, recover
 from custody.trust.app.standing import read_standing
-from custody.trust.corrections import UNSPECIFIED
-from custody.trust.engine import trust_at
+from custody.trust.engine import UNSPECIFIED, trust_at
 from custody.trust.model import (
     Account,
     Approval,
@@ -31,8 +31,8 @@ from custody.trust.model import (
     UnknownAgent,
 )
 from custody.trust.rules import TrustRules
-from custody.trust.tiers import approve
-from custody.workspace.user import user
+from custody.trust.score import approve
+from custody.workspace.machine import user
 
 __all__ = [
     "AgentProfile",

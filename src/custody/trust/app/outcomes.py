@@ -10,8 +10,7 @@ from custody.store import Store
 from custody.trust.app.authors import AuthorLines, count_author_lines
 from custody.trust.app.change_decisions import KnownDecisions, agents_decided, known_about
 from custody.trust.app.decision_log import Log
-from custody.trust.app.decisions import TrustQuery, read_settled_decisions
-from custody.trust.app.folder import trust_rules
+from custody.trust.app.decisions import TrustQuery, read_settled_decisions, trust_rules
 from custody.trust.app.record import (
     DecisionRequest,
     areas_of,
@@ -27,9 +26,9 @@ from custody.trust.app.subject import OutcomeSubject, subject_of
 from custody.trust.model import ChangeComplexity, DecisionEntry, DecisionType
 from custody.trust.rules import TrustRules
 from custody.trust.score import complexity_of
-from custody.trust.wire.report import AgentOutcome, PairLabelReport, TrustOutcomeReport
+from custody.trust.wire import AgentOutcome, PairLabelReport, TrustOutcomeReport
 from custody.workspace.change import additions_of
-from custody.workspace.user import user
+from custody.workspace.machine import user
 from custody.workspace.workspace import Workspace
 
 OutcomeWord = Literal["merged", "changed", "closed", "reverted"]

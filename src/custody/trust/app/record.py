@@ -10,16 +10,15 @@ from custody.core.wire.time import ns_from
 from custody.git import Comparison, FileDiff, HunkDetail, Repository
 from custody.trust.app.authors import AuthorLines, count_author_lines
 from custody.trust.app.decision_log import DecisionReceipt, Log
-from custody.trust.app.decisions import TrustQuery, agents_in, make_unknown_agent_error
-from custody.trust.app.folder import trust_rules
+from custody.trust.app.decisions import TrustQuery, agents_in, make_unknown_agent_error, trust_rules
 from custody.trust.app.standing import read_standing
 from custody.trust.approval import area_of
-from custody.trust.corrections import against_recovery
+from custody.trust.engine import against_recovery
 from custody.trust.model import ChangeComplexity, DecisionType, RecoveryEntry
 from custody.trust.rules import TrustRules
 from custody.trust.score import COMPLEXITY_LINES_MIN, complexity_of
 from custody.workspace.change import additions_of
-from custody.workspace.user import user
+from custody.workspace.machine import user
 from custody.workspace.workspace import Workspace
 
 SHA_DIGITS = (40, 64)

@@ -1,5 +1,6 @@
 """The commits that reverts are looked for in: what each says, what it descends from, and with what it landed."""
 
+import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,8 +9,33 @@ from itertools import takewhile
 from typing import TypeVar
 
 from custody.core.ids import CommitSha
-from custody.git import Commit, Repository, Walk
-from custody.trust.revert_words import Claim, claims_in, number_of
+from custody.git import (
+    Commit,
+    Comparison,
+    FileAt,
+    FileChange,
+    FileDiff,
+    HunkDetail,
+    NoObject,
+    Object,
+    ObjectInfo,
+    ObjectReader,
+    PatchLimits,
+    Repository,
+    Walk,
+)
+from custody.trust.commit_words import Claim, claims_in, number_of
+from custody.trust.rules import TrustRules
+from custody.trust.undo_check import (
+    UNDONE_NOTHING,
+    LineCounts,
+    States,
+    UndoMeasure,
+    has_word,
+    lines_of,
+    undone_lines,
+    undone_whole,
+)
 from custody.workspace.workspace import Progress
 
 HistoryKey = TypeVar("HistoryKey")
@@ -148,3 +174,190 @@ def _grouped(pairs: Iterable[tuple[HistoryKey, PastCommit]]) -> dict[HistoryKey,
 
 def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace")
+
+
+# Commits that undo an earlier one without a word: their diff is the earlier one's backwards, line for line.
+
+
+LIMITS = PatchLimits(file_bytes_max=1 << 20, commit_bytes_max=4 << 20)
+"""What is larger is compared by the names of its contents."""
+
+WINDOW_COMMITS = 1000
+"""How many commits back an undone one is searched: time and memory grow with it, and reverts come sooner."""
+
+CommitShape = tuple[tuple[bytes, str], ...]
+"""Which files a commit changed, and whether each was added, changed or deleted."""
+_BACKWARDS = {"A": "D", "D": "A"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Diff:
+    """A diff and the same backwards, by their digests, and how many of its lines have a word in them."""
+
+    forwards: bytes
+    backwards: bytes
+    lines: int
+
+
+def silent_reverts(
+    repository: Repository,
+    commits: Sequence[CommitSha],
+    asked: frozenset[CommitSha],
+    rules: TrustRules,
+    progress: Progress,
+) -> Iterator[tuple[CommitSha, CommitSha]]:
+    """Pairs (later, earlier) of which the later one is among ``asked``; ``commits`` are the oldest first, no merges.
+
+    The nearest earlier one counts. Only commits that change the same files are read line by line.
+    """
+    diffs = _diffs(repository, list(_alike(repository, commits, progress)), progress)
+    last: dict[bytes, int] = {}
+    for place, commit in enumerate(commits):
+        diff = diffs.get(commit)
+        if diff is None or diff.lines < rules.revert_lines_min:
+            continue
+        earlier = last.get(diff.backwards)
+        if commit in asked and earlier is not None and place - earlier <= WINDOW_COMMITS:
+            yield commit, commits[earlier]
+        last[diff.forwards] = place
+
+
+def _alike(repository: Repository, commits: Sequence[CommitSha], progress: Progress) -> Iterable[CommitSha]:
+    """The commits that have an earlier or a later one near them with the same files, turned around."""
+    last: dict[CommitShape, int] = {}
+    found: dict[CommitSha, None] = {}
+    progress.start("comparing files", len(commits))
+    with repository.changes([Comparison(commit) for commit in commits], renames=False) as answers:
+        for place, answer in enumerate(answers):
+            progress.step(1)
+            shape = _shape(answer.files)
+            turned = tuple((path, _BACKWARDS.get(kind, kind)) for path, kind in shape)
+            earlier = last.get(turned)
+            if shape and earlier is not None and place - earlier <= WINDOW_COMMITS:
+                found[commits[earlier]] = found[answer.commit] = None
+            last[shape] = place
+    return found
+
+
+def _shape(files: Iterable[FileChange]) -> CommitShape:
+    return tuple(sorted((file.path.raw, file.kind.value) for file in files))
+
+
+def _diffs(repository: Repository, commits: Sequence[CommitSha], progress: Progress) -> Mapping[CommitSha, _Diff]:
+    progress.start("comparing lines", len(commits))
+    found: dict[CommitSha, _Diff] = {}
+    with repository.diffs([Comparison(commit) for commit in commits], limits=LIMITS) as answers:
+        for answer in answers:
+            progress.step(1)
+            found[answer.commit] = _Diff(
+                _digest(_signs(answer.files, forwards=True)),
+                _digest(_signs(answer.files, forwards=False)),
+                sum(
+                    has_word(line)
+                    for file in answer.files
+                    for hunk in file.hunks
+                    for line in (*hunk.removed, *hunk.added)
+                ),
+            )
+    return found
+
+
+def _signs(files: Iterable[FileDiff], *, forwards: bool) -> Iterator[bytes]:
+    """What a diff says, with lengths where two could run into each other."""
+    for file in files:
+        yield b"file %d %s" % (len(file.change.path.raw), file.change.path.raw)
+        sides = (file.change.old, file.change.new)
+        old, new = sides if forwards else sides[::-1]
+        yield b"%o %o" % (0 if old is None else old.mode, 0 if new is None else new.mode)
+        if file.shown is not HunkDetail.WHOLE:
+            yield b"%s %s" % tuple(b"" if side is None else side.blob.encode() for side in (old, new))
+        for hunk in file.hunks:
+            removed, added = (hunk.removed, hunk.added) if forwards else (hunk.added, hunk.removed)
+            yield b"hunk %d %d" % (len(removed), len(added))
+            yield from removed
+            yield from added
+
+
+def _digest(signs: Iterable[bytes]) -> bytes:
+    digest = hashlib.sha256()
+    for sign in signs:
+        digest.update(b"%d " % len(sign))
+        digest.update(sign)
+    return digest.digest()
+
+
+# Read from git what commits took back of earlier ones: four states of every file that the earlier one changed.
+
+
+FILES_MAX = 2000
+"""Of a commit that changed more files only so many are looked at."""
+FILE_BYTES_MAX = 1 << 20
+"""A larger file is compared as a whole."""
+BINARY_BYTES = 8000
+"""A zero byte among the first of them makes a file binary, as it does for git."""
+
+
+@dataclass(frozen=True, slots=True)
+class RevertPair:
+    """A commit and the parent that it is compared with, and a later one that may have taken it back."""
+
+    target: CommitSha
+    parent: CommitSha | None
+    by: CommitSha
+    by_parent: CommitSha
+
+
+def undone_by(repository: Repository, pairs: Sequence[RevertPair], progress: Progress) -> Iterator[UndoMeasure]:
+    """What each pair's later commit took back of the earlier one, in their order."""
+    progress.start("comparing commits", len(pairs))
+    changed = _changed(repository, pairs)
+    looked = [(pair, changed[pair.target, pair.parent]) for pair in pairs]
+    found = repository.look_up(_names(looked))
+    with repository.objects(FILE_BYTES_MAX) as objects:
+        for _, changes in looked:
+            yield sum((_undone(objects, file) for file in _files(changes, found)), UNDONE_NOTHING)
+            progress.step(1)
+
+
+def _changed(
+    repository: Repository, pairs: Sequence[RevertPair]
+) -> dict[tuple[CommitSha, CommitSha | None], tuple[FileChange, ...]]:
+    wanted = list(dict.fromkeys((pair.target, pair.parent) for pair in pairs))
+    with repository.changes([Comparison(*commits) for commits in wanted], renames=False) as answers:
+        return {commits: answer.files[:FILES_MAX] for commits, answer in zip(wanted, answers, strict=True)}
+
+
+def _names(looked: Iterable[tuple[RevertPair, Sequence[FileChange]]]) -> Iterator[FileAt]:
+    """Every file of every pair before and after the later commit."""
+    for pair, changes in looked:
+        for change in changes:
+            yield FileAt(pair.by_parent, change.path)
+            yield FileAt(pair.by, change.path)
+
+
+def _files(changes: Sequence[FileChange], infos: Iterator[ObjectInfo | NoObject]) -> Iterator[States[str | None]]:
+    """The names of each file's four states; None where there is no file."""
+    for change in changes:
+        then, now = (None if isinstance(info, NoObject) else info.id for info in (next(infos), next(infos)))
+        old, new = (None if side is None else side.blob for side in (change.old, change.new))
+        yield States(old, new, then, now)
+
+
+def _undone(objects: ObjectReader[Object], file: States[str | None]) -> UndoMeasure:
+    texts = {name: _lines(objects, name) for name in set(file)}
+    old, new, then, now = (texts[name] for name in file)
+    if old is None or new is None or then is None or now is None:
+        return undone_whole(file)
+    # Lines that only changed places, or the space before them, are the same lines: then the whole file is compared.
+    by_lines = undone_lines(States(old, new, then, now))
+    return by_lines if by_lines.changed else undone_whole(file)
+
+
+def _lines(objects: ObjectReader[Object], name: str | None) -> LineCounts | None:
+    """The lines of a file; none of one that is not there, None of what has no lines."""
+    if name is None:
+        return {}
+    found = objects.read(name)
+    if isinstance(found, NoObject) or found.info.kind != "blob" or b"\0" in found.content[:BINARY_BYTES]:
+        return None
+    return lines_of(found.content)

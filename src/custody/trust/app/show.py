@@ -6,16 +6,8 @@ from custody.trust.app.decisions import TrustQuery, agents_in, known_account, ma
 from custody.trust.app.standing import read_standing
 from custody.trust.engine import trust_at
 from custody.trust.model import ChangeStakes, DecisionEntry, DecisionOverride, Entry, ScoreStep, TrustStanding
-from custody.trust.score import NS_PER_DAY
-from custody.trust.tiers import lines_max
-from custody.trust.wire.report import (
-    EntryKind,
-    ScoreStepReport,
-    TrustLine,
-    TrustListReport,
-    TrustShowReport,
-    TrustWhyReport,
-)
+from custody.trust.score import NS_PER_DAY, lines_max
+from custody.trust.wire import EntryKind, ScoreStepReport, TrustLine, TrustListReport, TrustShowReport, TrustWhyReport
 from custody.workspace.workspace import Workspace
 
 

@@ -12,9 +12,8 @@ from custody.store import ObservedView, Store, StoreUnwritable
 from custody.trust.app.decisions import TrustQuery, entries_from, entries_of, read_settled_decisions
 from custody.trust.engine import carry, follows, make_empty_fold, standing_at
 from custody.trust.model import CurrentModel, DecisionEntry, Entry, FoldState, TrustStanding
-from custody.trust.queries.decisions import decisions_after
-from custody.trust.queries.standing import StandingTables
-from custody.trust.wire.standing import StoredStanding, decode_standing, encode_standing
+from custody.trust.queries import StandingTables, decisions_after
+from custody.trust.wire import StoredStanding, decode_standing, encode_standing
 
 VERSION = 1
 """Of the fold: raised when the same entries and rules give another standing."""

@@ -18,7 +18,7 @@ from custody.trust.app.decisions import (
 from custody.trust.app.standing import position_of
 from custody.trust.engine import FoldResult, carry, make_empty_fold
 from custody.trust.model import Entry
-from custody.trust.wire.report import TrustVerifyReport
+from custody.trust.wire import TrustVerifyReport
 from custody.workspace.workspace import Workspace
 
 KIND = "decision"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import get_args
 
 import click
@@ -9,12 +10,55 @@ import click
 from custody.core.errors import InputError
 from custody.terminal.frame import answer, json_option, open_workspace
 from custody.trust import ChangeComplexity, DecisionType
-from custody.trust.app.folder import folder_workspace
+from custody.trust.app.decisions import folder_workspace
 from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
 from custody.trust.app.record import DecisionRequest, override, record_commit, revert
-from custody.trust.cli.vocabulary import SHORT_DIGITS, standing_line, step_line
-from custody.trust.wire.report import AgentOutcome, TrustOutcomeReport, TrustRecordReport
+from custody.trust.app.reverts import trust_reverts
+from custody.trust.wire import (
+    AgentOutcome,
+    ChancePart,
+    ChanceReport,
+    RevertReport,
+    ScoreStepReport,
+    TrustLine,
+    TrustOutcomeReport,
+    TrustRecordReport,
+    TrustRevertsReport,
+)
 from custody.workspace.workspace import Workspace
+
+# How where an agent stands, and what a decision did, are said in words.
+
+
+SHORT_DIGITS = 12
+SECOND_SIGNS = len("2026-01-31T12:00:00")
+
+
+def standing_line(line: TrustLine) -> str:
+    """Score, tier and counts."""
+    sure = f"confidence {line.confidence:.2f}" + ("" if line.meaningful else ", too few to mean much")
+    counts = f"{line.accepted} accepted, {line.modified} modified, {line.rejected} rejected"
+    return f"{line.score:.4f} {line.tier.upper():<9} {counts} ({sure})"
+
+
+def step_line(step: ScoreStepReport) -> str:
+    """One record and what it did."""
+    what = step.kind if step.kind == "recovery" else f"{step.kind} {step.decision}".removeprefix("decision ")
+    size = "" if step.weight is None else f", weight {step.weight:.2f}, step {step.step:.3f}"
+    about = f" {step.commit[:SHORT_DIGITS]}" if step.commit else ""
+    by = f" by {step.actor}" if step.actor else ""
+    said = f": {step.reason}" if step.reason else ""
+    notes = f" [{'; '.join(step.notes)}]" if step.notes else ""
+    moved = f"{step.before:.4f} -> {step.after:.4f}" if step.counts else f"{step.before:.4f} (not counted)"
+    # A decision about a commit is named by the commit, which is told already.
+    name = "" if step.commit and step.id == f"commit:{step.commit}" else f" (id {step.id})"
+    return f"{moment_line(step.at)}  {moved}  {what}{about}{size}{by}{said}{notes}{name}"
+
+
+def moment_line(at: str) -> str:
+    """A moment to the second."""
+    return f"{at[:SECOND_SIGNS]}Z"
+
 
 DECISIONS = ("accepted", "modified", "rejected")
 COMPLEXITIES = ("trivial", "minor", "moderate", "major", "critical")
@@ -212,3 +256,93 @@ def _require_correction(actor: str | None, reason: str | None) -> tuple[str, str
     if actor is None or reason is None:
         raise InputError("a correction needs somebody who makes it and a reason", hint="give --actor and --reason")
     return actor, reason
+
+
+SHOWN_MAX = 50
+SUBJECT_SIGNS = 60
+
+STATES = MappingProxyType(
+    {
+        "whole": "takes back",
+        "partial": "takes back a part of",
+        "untrue": "says it takes back, and all of it is still there:",
+        "gone": "says it takes back what had been rewritten before:",
+        "cancelled": "took back, and was taken back itself:",
+        "unlanded": "takes back, before it landed:",
+        "unknown": "names what is not there:",
+        "elsewhere": "names what is no ancestor of it:",
+        "ambiguous": "names what fits several commits:",
+        "short": "names with too few digits:",
+        "unseen": "takes back what a shallow clone does not have:",
+    }
+)
+
+
+@click.command("reverts")
+@click.argument("history", required=False, metavar="[RANGE]")
+@click.option("--record", is_flag=True, help="Record each revert of an agent's lines that counts, once.")
+@click.option("--actor", help="With --record: who records them; without it, you.")
+@json_option
+@click.pass_context
+def reverts(ctx: click.Context, history: str | None, *, record: bool, actor: str | None, as_json: bool) -> int:
+    """Find in git history which commits take back earlier ones, and perhaps record it.
+
+    RANGE is BASE..HEAD, or a commit and all that it descends from; without it, HEAD. Messages are read in every
+    spelling of git and GitHub, and are not believed: what they name has to be an ancestor, and its lines have to be
+    gone. A commit that undoes an earlier one without a word is found by its diff. Only what is taken back whole
+    counts; reverts of a part, reverts that were taken back themselves, and those within one merge are told apart.
+
+    \b
+    Examples:
+      custody trust reverts
+      custody trust reverts v1.0..HEAD --record
+      custody trust reverts --json | jq '.found[] | select(.state == "untrue")'
+    """
+    report = trust_reverts(repository_workspace(ctx), history, record=record, actor=actor)
+    return answer(report, "\n".join(_render_reverts(report)), as_json=as_json)
+
+
+def _render_reverts(report: TrustRevertsReport) -> Iterator[str]:
+    for finding in report.found[-SHOWN_MAX:]:
+        yield from _render_revert(finding)
+    if len(report.found) > SHOWN_MAX:
+        yield f"… and {len(report.found) - SHOWN_MAX:,} older ones: --json has all"
+    counted = ", ".join(f"{count:,} {state}" for state, count in report.counts.items()) or "none"
+    yield f"reverts in {report.commits:,} commit(s): {counted}"
+    if report.recording:
+        yield f"{report.recorded:,} decision(s) recorded"
+
+
+def _render_revert(report: RevertReport) -> Iterator[str]:
+    named = report.said or "" if report.target is None else _commit(report.target, report.target_subject or "")
+    share = f" ({report.undone} of {report.left} line(s))" if report.state == "partial" else ""
+    by = f" (by {report.cancelled_by[:SHORT_DIGITS]})" if report.cancelled_by else ""
+    silent = " without a word" if report.how == "diff" else ""
+    yield f"{_commit(report.by, report.subject)} {STATES[report.state]} {named}{share}{by}{silent}"
+    for outcome in report.outcomes:
+        yield from (f"  {line}" for line in render_agent_outcome(outcome))
+
+
+def _commit(sha: str, subject: str) -> str:
+    return f"{sha[:SHORT_DIGITS]} '{subject[:SUBJECT_SIGNS]}'"
+
+
+# A chance of acceptance in words; several verbs tell one.
+
+
+def render_chance(chance: ChanceReport) -> Iterator[str]:
+    """A chance of acceptance with everything that it is the sum of."""
+    for part in chance.account:
+        yield f"{part.points:+.4f}  {part.name}{_behind(part)}"
+    yield (
+        f"{chance.logit:+.4f} log-odds: chance of acceptance {chance.probability:.4f}, at least {chance.low:.4f},"
+        f" from {chance.samples:.1f} decision(s) about the agent as they have faded"
+    )
+    realised = "nothing" if chance.realised is None else f"{chance.realised:.2%} of {chance.realised_count:,}"
+    allows = "risk control can show nothing yet" if chance.threshold is None else f"from {chance.threshold:g} on"
+    yield f"risk target {chance.target:.1%}, realised {realised} in {chance.seen:,} decision(s); lets through: {allows}"
+
+
+def _behind(part: ChancePart) -> str:
+    samples = "" if part.samples is None else f" from {part.samples:.1f}"
+    return "" if part.value is None else f" ({part.value:.4g}{samples})"

@@ -9,9 +9,8 @@ import click
 from custody.core.errors import InputError
 from custody.terminal.frame import answer, json_option
 from custody.trust.app.simulate import trust_simulate
-from custody.trust.cli.record import STORED, open_trust_workspace
-from custody.trust.cli.vocabulary import SHORT_DIGITS
-from custody.trust.wire.chance import MergeShare, SimulatedExample, SimulatedPolicy, TrustSimulateReport
+from custody.trust.cli.record import SHORT_DIGITS, STORED, open_trust_workspace
+from custody.trust.wire import MergeShare, SimulatedExample, SimulatedPolicy, TrustSimulateReport
 
 AGENTS_MAX = 10
 EXAMPLES_MAX = 10

@@ -5,21 +5,23 @@ from typing import Any
 
 import pytest
 
-from custody.attribution.answer_merge import merge_findings
 from custody.attribution.app.blame_document import document_findings
 from custody.attribution.app.context import open_attribution
 from custody.attribution.app.proposals import Proposals
-from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH
+from custody.attribution.engine import NONE_TOUCHED, NOT_ENOUGH, merge_findings
 from custody.attribution.model import AttributionFinding, Grade, TraceAttribution
-from custody.attribution.queries.commits import links_of_commit
-from custody.attribution.queries.edits import edits_of_file_at, edits_of_file_by
-from custody.attribution.queries.traces import traced_files, traced_files_at, traced_files_between
+from custody.attribution.queries.traces import (
+    edits_of_file_at,
+    edits_of_file_by,
+    links_of_commit,
+    traced_files,
+    traced_files_at,
+    traced_files_between,
+)
 from custody.attribution.rules import AttributeRules
-from custody.core.digest import content_hash
 from custody.core.errors import InputError
-from custody.core.ids import CommitSha, SessionId
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.ids import CommitSha, SessionId, content_hash
+from custody.core.paths import Lines, RepoPath
 from custody.core.wire.time import text_from
 from custody.intake.import_traces import reading_with_traces
 from custody.store import Store

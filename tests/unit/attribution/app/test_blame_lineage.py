@@ -9,12 +9,11 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.attribution.app.findings import BEFORE_CAPTURE, NOT_THIS_CALL, NOTHING_SHOWS, TOO_LITTLE
-from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import CommitSha
-from custody.core.lines import Lines
+from custody.core.ids import CommitSha, digest_of
+from custody.core.paths import Lines
 from custody.core.wire.report import encode_report
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from custody.store import StoreUnwritable
 from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from custody.attribution.carry import signs_of
 from custody.core.wire.report import encode_report
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from tests.builders.drawn_lines import PERSONS_LINES, Turn, lives
 from tests.builders.events import an_event
 from tests.builders.lines import SESSION, Scene, an_edit_event, moment, text

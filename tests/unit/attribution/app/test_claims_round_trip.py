@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 
 from custody.attribution.app.blame import blame
 from custody.attribution.app.context import AttributionContext
-from custody.attribution.app.export_agent_trace import export_agent_trace
-from custody.attribution.app.export_git_ai import export_gitai, export_gitai_notes
+from custody.attribution.app.export import export_agent_trace, export_gitai, export_gitai_notes
 from custody.attribution.carry import signs_of
-from custody.attribution.wire.blame import BlameReport
-from custody.capture.claims.git_ai import print_note
-from custody.capture.claims.git_ai_note import NoteAuthor
+from custody.attribution.wire import BlameReport
+from custody.capture.claims.git_ai import NoteAuthor, print_note
 from custody.core.ids import CommitSha
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.intake.import_git_ai import import_gitai
 from custody.intake.import_traces import import_traces
 from tests.builders.cli import custody

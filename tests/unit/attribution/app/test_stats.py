@@ -9,7 +9,7 @@ import pytest
 from custody.attribution.app.blame import blame
 from custody.attribution.app.history import History
 from custody.attribution.app.stats import DAYS_MAX, LineStatistics, stats
-from custody.attribution.wire.stats import LineShare, StatsReport
+from custody.attribution.wire import LineShare, StatsReport
 from custody.core.errors import InputError
 from custody.core.paths import RepoPath
 from custody.workspace.workspace import Progress, Workspace

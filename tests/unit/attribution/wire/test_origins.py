@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.wire.origins import (
+from custody.attribution.wire import (
     FileOrigins,
     StateOrigin,
     decode_origins,
@@ -13,13 +13,11 @@ from custody.attribution.wire.origins import (
     unpack_keys,
     unpacked_states,
 )
-from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import AgentName, CallId, ExecutionId, PromptId, SessionId, SpanId
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.ids import AgentName, CallId, ExecutionId, PromptId, SessionId, SpanId, digest_of
+from custody.core.paths import Lines, RepoPath
 from custody.core.views import FileEdit, Observation, ObservedSpan, Prompt, SpanKind, SpanPhase, Text, ToolCall, View
-from custody.core.wire.outline import VIEWS, outline_of, views_from
+from custody.core.wire.body import VIEWS, outline_of, views_from
 
 WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 TEXTS = WORDS.map(lambda text: Text(digest_of(text.encode()), text))

@@ -7,10 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.capture.claims.git_ai import is_printable, parse_note, print_note
-from custody.capture.claims.git_ai_note import OURS, NoteAuthor, NoteEntry, assign_claimed_lines
+from custody.capture.claims.git_ai import (
+    OURS,
+    NoteAuthor,
+    NoteEntry,
+    assign_claimed_lines,
+    is_printable,
+    parse_note,
+    print_note,
+)
 from custody.core.errors import InputError
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 
 COMMIT = "7734793b756b3921c88db5375a8c156e9532447b"
 AGENT = {"tool": "claude", "id": "conv_abc", "model": "claude-sonnet-4-5"}

@@ -8,7 +8,7 @@ import pytest
 from custody.capture.claims.traces import event_of, link_views, moment, trace_views, traced_path
 from custody.core.errors import InputError
 from custody.core.ids import EventId
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.core.views import CommitLink, LinkOrigin, Observation, Session, TracedFile, TracedRange, View
 from custody.core.wire.arrival import arrival_from
 from custody.core.wire.canonical import Json

@@ -97,7 +97,7 @@ def test_unfinished_files_are_no_events(tmp_path: Path) -> None:
 
 
 def test_a_look_stops_when_it_holds_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custody.capture.spool.spool.BATCH_BYTES", 10_000)
+    monkeypatch.setattr("custody.capture.spool.BATCH_BYTES", 10_000)
     spool = Spool(tmp_path)
     for n in range(4):
         spool.put(an_event(id=str(n), after="x" * 8_000))

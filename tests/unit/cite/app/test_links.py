@@ -13,7 +13,7 @@ from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.links import DAY_NS, HOUR_NS, LinkAnswer, LinkCheck, LinkOutcome, SkippedLink
 from custody.cite.queries.registry import RegistryTables
 from custody.cite.rules import CiteRules
-from custody.cite.wire.links import CiteLink, CiteLinksReport
+from custody.cite.wire import CiteLink, CiteLinksReport
 from custody.core.errors import InputError
 from custody.core.wire.time import text_from
 from custody.workspace.workspace import Progress, Workspace

@@ -9,16 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import TRANSCRIPT_READERS
-from custody.cite.app.recorded_sources import RecordedSource, plan_registrations
 from custody.cite.app.registry import cite_list, cite_show
-from custody.cite.app.registry_stores import RecordRegistryStore
+from custody.cite.app.registry_stores import RecordedSource, RecordRegistryStore, plan_registrations
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.event_fold import apply
-from custody.cite.events import Stamp
 from custody.cite.model import ResearchSource
 from custody.cite.queries.registry import RegistryTables
-from custody.cite.shelf import MemoryShelf
-from custody.cite.wire.registry import CiteShowReport
+from custody.cite.shelf import MemoryShelf, Stamp
+from custody.cite.wire import CiteShowReport
 from custody.core.ids import AgentName, CallId, SessionId
 from custody.core.views import Reading, SourceAccess
 from custody.intake.import_transcripts import import_transcripts
@@ -148,7 +146,7 @@ def test_what_was_registered_is_not_looked_at_again(folder: Path, monkeypatch: p
 
 
 def test_more_than_one_page_is_registered_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custody.cite.app.recorded_sources.PAGE_ROWS", 4)
+    monkeypatch.setattr("custody.cite.app.registry_stores.PAGE_ROWS", 4)
     for n in range(11):
         spool_of(folder).put(an_event("source_read", id=str(n), locator=f"https://example.org/{n}", call=f"c{n}"))
         spool_of(folder).put(an_event("source", id=f"s{n}", url=f"https://example.org/s{n}"))
@@ -159,7 +157,7 @@ def test_more_than_one_page_is_registered_whole(folder: Path, monkeypatch: pytes
 def test_records_that_tell_of_no_source_are_passed_over_once_they_are_many(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("custody.cite.app.recorded_sources.SKIPPED_MAX", 3)
+    monkeypatch.setattr("custody.cite.app.registry_stores.SKIPPED_MAX", 3)
     for n in range(4):
         spool_of(folder).put(an_event(id=str(n)))
     assert sources(folder) == []

@@ -6,7 +6,7 @@ import pytest
 
 from custody.capture import TRANSCRIPT_READERS
 from custody.cite.app.audit import cite_audit
-from custody.cite.wire.audit import CiteAuditReport
+from custody.cite.wire import CiteAuditReport
 from custody.core.errors import InputError
 from custody.gate.app.gate import GateRequest, gate
 from custody.intake.import_transcripts import import_transcripts

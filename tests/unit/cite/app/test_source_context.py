@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from custody.cite import source_rank
+from custody.cite import context as source_rank
+from custody.cite.app.context import AttentionAwareContextManager
 from custody.cite.app.registry_stores import FileRegistryStore, MemoryRegistryStore, RecordRegistryStore, RegistryStore
-from custody.cite.app.source_context import AttentionAwareContextManager
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.compression import Level, Unrestorable
 from custody.cite.context import HEAD, Context

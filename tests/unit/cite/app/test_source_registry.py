@@ -9,7 +9,7 @@ import pytest
 from custody.cite.app.registry_stores import RecordRegistryStore
 from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.queries.registry import RegistryTables
-from custody.cite.registry_view import excerpts_of
+from custody.cite.registry import excerpts_of
 from custody.core.ids import EventId
 from custody.core.wire.arrival import arrival_from
 from custody.core.wire.canonical import Json

@@ -14,8 +14,9 @@ import pytest
 
 from custody.cite.addresses import PORTS, AddressPolicy
 from custody.cite.links import LinkAnswer, LinkCheck, LinkOutcome
-from custody.cite.web import ForbiddenUrl, LinkChecker, backend, guarded_client, look_at
-from custody.cite.web.backend import GuardedBackend, dial_tcp
+from custody.cite.web import ForbiddenUrl, LinkChecker, guarded_client, look_at
+from custody.cite.web import transport as backend
+from custody.cite.web.transport import GuardedBackend, dial_tcp
 from tests.builders.stores import NOON
 from tests.builders.web import PUBLIC, Names, Web, a_web, names, said
 from tests.unit.cite.web.link_checks import QUICK, looked

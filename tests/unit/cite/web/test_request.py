@@ -10,8 +10,7 @@ import httpx2
 import pytest
 
 from custody.cite.addresses import AddressPolicy
-from custody.cite.breaker import CircuitBreaker
-from custody.cite.links import LinkAnswer, LinkCheck, LinkOutcome, SkippedLink
+from custody.cite.links import CircuitBreaker, LinkAnswer, LinkCheck, LinkOutcome, SkippedLink
 from custody.cite.rules import CiteRules
 from custody.cite.web import LinkChecker, guarded_client
 from custody.cite.web.transport import ANSWER_BYTES_MAX

@@ -7,8 +7,7 @@ from typing import Any
 import httpcore2
 import pytest
 
-from custody.cite.web.errors import NoSuchName
-from custody.cite.web.resolver import system_resolver
+from custody.cite.web.transport import NoSuchName, system_resolver
 
 
 def resolved(monkeypatch: pytest.MonkeyPatch, answer: Any) -> tuple[list[str], list[str]]:

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.cite.wire.audit import ReportFinding
-from custody.cite.wire.writing import (
+from custody.cite.wire import (
     BESIDE_BYTES_MAX,
+    ReportFinding,
     ReportSource,
     SavedReportInfo,
     decode_beside,

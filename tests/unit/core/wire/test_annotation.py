@@ -6,9 +6,14 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.wire.blame import Attribution, BlameReport, CompetingClaim
-from custody.attribution.wire.blame_forms import encode_blame_annotations, encode_blame_sarif
-from custody.core.wire.annotation import Annotation, encode_annotations
+from custody.attribution.wire import (
+    Attribution,
+    BlameReport,
+    CompetingClaim,
+    encode_blame_annotations,
+    encode_blame_sarif,
+)
+from custody.core.wire.sarif import Annotation, encode_annotations
 from custody.gate.wire.forms import encode_gate_annotations
 from custody.gate.wire.report import PlaceReport, ReasonReport
 from tests.builders.cli import a_git_folder, custody

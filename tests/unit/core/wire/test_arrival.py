@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import Digest, EventId, Link, Seq
+from custody.core.ids import Digest, EventId, Link, Seq, digest_of
 from custody.core.record import ChainTip
 from custody.core.wire.arrival import SYSTEM_KINDS, Arrival, arrival_of, continues, make_erasure_arrival
 from custody.core.wire.body import join, parts

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import Digest
+from custody.core.ids import Digest, digest_of
 from custody.core.wire.body import TEXT_BYTES_MAX, digest_from, digest_text, join, parts, split
 from custody.core.wire.canonical import Json, dump, parse, text_bytes
 from tests.builders.drawn import MARKS, exactly, marked_values, of_size

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.digest import content_hash
 from custody.core.errors import InputError
+from custody.core.ids import content_hash
 from custody.core.wire.arrival import SYSTEM_KINDS
 from custody.core.wire.canonical import Json, parse
 from custody.core.wire.event import (

@@ -7,7 +7,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given
 
-from custody.core.digest import content_hash, digest_of
 from custody.core.errors import InputError
 from custody.core.ids import (
     AgentName,
@@ -18,9 +17,10 @@ from custody.core.ids import (
     PromptId,
     SessionId,
     SpanId,
+    content_hash,
+    digest_of,
 )
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
     CallStatus,
     Change,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from custody.core.ids import EventId
 from custody.core.wire.arrival import arrival_of
-from custody.core.wire.excerpt import KEPT_BYTES, OUTPUT_BYTES_MAX, trim_event
+from custody.core.wire.body import KEPT_BYTES, OUTPUT_BYTES_MAX, trim_event
 from tests.builders.events import an_event
 
 

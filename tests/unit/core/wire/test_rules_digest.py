@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from custody.attribution.rules import AttributeRules
-from custody.core.wire.canonical import dump, parse
-from custody.core.wire.rules_digest import encode_rules, rule_value, rules_digest, rules_values
+from custody.core.wire.canonical import dump, encode_rules, parse, rule_value, rules_digest, rules_values
 from custody.trust.rules import TrustRules
 
 RULES = TrustRules()

@@ -14,7 +14,7 @@ from custody.dupes.app.labels import dupes_label
 from custody.dupes.app.select import REFS, changes_in, typed_change
 from custody.dupes.app.show import dupes_show
 from custody.dupes.rules import DedupeRules
-from custody.dupes.wire.report import DupesCheckReport
+from custody.dupes.wire import DupesCheckReport
 from custody.gate.app.gate import GateRequest, gate
 from custody.workspace.workspace import Workspace
 from tests.builders.repo import Built, Files, a_repository

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core import glob as globs
-from custody.dupes.facts.channels import channel_of, is_generated, is_source, refined
-from custody.dupes.facts.extractor import facts_of
+from custody.core import paths as globs
+from custody.dupes.facts.extractor import channel_of, facts_of, is_generated, is_source, refined
 from custody.dupes.facts.model import Channel, Facts
 from custody.dupes.rules import DedupeRules
 

@@ -2,10 +2,9 @@
 
 import pytest
 
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.dupes.facts.extractor import facts_of
-from custody.dupes.facts.limits import FactLimits
-from custody.dupes.facts.model import DocumentHeading, FencedCode, Reference, Structure
+from custody.dupes.facts.model import DocumentHeading, FactLimits, FencedCode, Reference, Structure
 
 
 def headings(structure: Structure) -> list[str]:

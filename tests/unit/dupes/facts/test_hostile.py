@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.lines import Lines
-from custody.dupes.facts.channels import channel_of
-from custody.dupes.facts.extractor import facts_of, language_of
-from custody.dupes.facts.limits import FactLimits
-from custody.dupes.facts.model import Facts
+from custody.core.paths import Lines
+from custody.dupes.facts.extractor import channel_of, facts_of, language_of
+from custody.dupes.facts.model import FactLimits, Facts
 from tests.unit.dupes.facts import test_documents, test_languages, test_scripts
 
 PATHS = ["a.ts", "a.tsx", "a.js", "a.py", "a.go", "a.rs", "a.java", "a.md", "a.rst", "a.txt"]

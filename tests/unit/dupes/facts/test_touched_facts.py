@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.dupes.facts.extractor import facts_of
 from custody.dupes.facts.model import Declaration, Facts
 from custody.dupes.facts.touched_facts import TouchedFacts, find_touched_facts

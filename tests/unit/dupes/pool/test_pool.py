@@ -14,7 +14,7 @@ import pytest
 
 from custody.core.errors import CustodyError, InputError, WorldError, exit_status
 from custody.dupes.pool import WorkerLost, WorkError, pool_map
-from custody.dupes.pool.window import HELD_PER_WORKER_MAX
+from custody.dupes.pool.work import HELD_PER_WORKER_MAX
 from tests.unit.dupes.pool import work
 
 PATIENCE_SECONDS = 30.0

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from custody.core.errors import GitError, InputError, RulesError
 from custody.sketch.minhash import minhash_of
-from custody.sketch.shingles import shingles_of
-from custody.sketch.tokens import mask_literals, tokens_of
+from custody.sketch.tokens import mask_literals, shingles_of, tokens_of
 from custody.sketch.winnow import fingerprints_of
 
 

@@ -29,8 +29,7 @@ from custody.gate.wire.report import GateReport
 from custody.intake.import_events import import_events
 from custody.intake.import_traces import import_traces
 from custody.intake.import_transcripts import import_transcripts
-from custody.share.export import export_to
-from custody.share.import_ import import_export
+from custody.share.export import export_to, import_export
 from custody.store import open_sqlite
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of

@@ -13,9 +13,9 @@ from custody.capture.hook.event_home import add_gap
 from custody.core.errors import InputError
 from custody.core.wire.time import text_from
 from custody.gate.app.gate import GateRequest, gate
-from custody.gate.codes import CODES
+from custody.gate.model import CODES
 from custody.gate.wire.report import GateReport
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from custody.trust.app.show import trust_list
 from custody.workspace.change import change_of
 from custody.workspace.workspace import Workspace

@@ -16,14 +16,13 @@ from custody.core.wire.report import encode_report
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.gate.app import gate as gate_module
 from custody.gate.app import gather as gate_seen
-from custody.gate.app.evidence_basis import head_of, rests_on
 from custody.gate.app.gate import GateRequest, gate
+from custody.gate.app.snapshot import head_of, rests_on
 from custody.gate.app.verify_verdict import VerdictCheck, verify_verdict
 from custody.gate.wire.report import GateReport
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from custody.ledger.verify import verify
-from custody.share.pull import pull_git
-from custody.share.push import push_git
+from custody.share.sync import pull_git, push_git
 from custody.store import StoreUnwritable
 from custody.workspace.workspace import Workspace
 from tests.builders.hooks import home_of

@@ -8,9 +8,8 @@ import pytest
 from custody.core.errors import InputError
 from custody.core.wire.canonical import dump
 from custody.core.wire.report import encode_report
-from custody.gate.app.statement import stated
-from custody.gate.wire.statement import encode_statement
-from custody.gate.wire.verdict import VerdictReport
+from custody.gate.app.verify_verdict import stated
+from custody.gate.wire.report import VerdictReport, encode_statement
 from tests.builders.verdicts import Court, Key, a_key, changed
 
 

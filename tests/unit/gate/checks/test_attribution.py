@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from custody.attribution.model import Grade, LineOwner
+from custody.core.record import RecordingGap
 from custody.gate.model import AddedRange, MissingEvidence
-from custody.ledger.gap import RecordingGap
 from tests.unit.gate.builders import (
     HOUR_NS,
     NOON_NS,

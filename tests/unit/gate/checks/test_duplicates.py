@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from custody.dupes import Category, DuplicateVerdict
-from custody.gate.checks.duplicates import duplicates
-from custody.gate.codes import CODES, Reason, ReasonCode, VerdictLevel
-from custody.gate.model import GateEvidence, MissingEvidence, SimilarChange
+from custody.gate.checks import duplicates
+from custody.gate.model import CODES, GateEvidence, MissingEvidence, Reason, ReasonCode, SimilarChange, VerdictLevel
 from custody.gate.rules import GateRules, LevelName
 from tests.unit.gate.builders import a_change, rules_with
 

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from custody.gate.codes import VerdictLevel
-from custody.gate.model import RecordState
+from custody.gate.model import RecordState, VerdictLevel
 from tests.unit.gate.builders import UNSEEN, a_change, agents, codes, level, verdict
 
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from custody.gate.checks.policy import policy
-from custody.gate.codes import CODES, Reason, ReasonCode, VerdictLevel
+from custody.gate.checks import policy
+from custody.gate.model import CODES, Reason, ReasonCode, VerdictLevel
 from custody.gate.rules import GateRules, LevelName
 from tests.unit.gate.builders import a_change, rules_with
 

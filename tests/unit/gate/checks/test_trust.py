@@ -3,8 +3,7 @@
 import pytest
 
 from custody.attribution import LineOwner
-from custody.gate.codes import ReasonCode, VerdictLevel
-from custody.gate.model import AddedRange, MissingEvidence
+from custody.gate.model import AddedRange, MissingEvidence, ReasonCode, VerdictLevel
 from custody.trust.model import Approval, ReviewReason, ReviewRequirement
 from tests.unit.gate.builders import (
     FINE,

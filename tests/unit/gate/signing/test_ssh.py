@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.gate.signing import SigningError, allowed_key, sign, signer_of, ssh, why_wrong
+from custody.gate import signing as ssh
+from custody.gate.signing import SigningError, allowed_key, sign, signer_of, why_wrong
 from tests.builders.verdicts import Key, a_key
 
 MESSAGE = b"DSSEv1 what is signed\0\xff"

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from msgspec import structs
 
 from custody.core.wire.sarif import SarifRule
-from custody.gate.codes import CODES
+from custody.gate.model import CODES
 from custody.gate.wire.forms import (
     encode_check_run,
     encode_gate_annotations,

@@ -9,9 +9,19 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.core.wire.report import encode_report
-from custody.gate.wire.report import AddedLines, ChainExtent, GateReport
-from custody.gate.wire.ssh_signature import fingerprint, public_key_of, public_line, strict_base64
-from custody.gate.wire.statement import decode_verdict, encode_envelope, encode_statement, pae
+from custody.gate.wire.report import (
+    AddedLines,
+    ChainExtent,
+    GateReport,
+    decode_verdict,
+    encode_envelope,
+    encode_statement,
+    fingerprint,
+    pae,
+    public_key_of,
+    public_line,
+    strict_base64,
+)
 
 KEY = b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(range(32))
 

@@ -16,7 +16,7 @@ from custody.graph.app.questions import (
     graph_related,
     graph_show,
 )
-from custody.graph.queries.graph_tables import GraphTables
+from custody.graph.queries import GraphTables
 from custody.graph.wire.report import GraphShowReport
 from tests.builders.calls import HOUR, NS, World
 from tests.builders.cli import spool_of

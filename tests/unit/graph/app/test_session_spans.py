@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import TRANSCRIPT_READERS
-from custody.core.digest import digest_of
-from custody.core.ids import AgentName, CallId, PromptId, SessionId
+from custody.core.ids import AgentName, CallId, PromptId, SessionId, digest_of
 from custody.core.view_merge import merge_calls
 from custody.core.views import (
     CallStatus,
@@ -27,7 +26,7 @@ from custody.core.wire.canonical import dump, parse
 from custody.core.wire.event_views import views_of
 from custody.graph.app.session_spans import CapturedSession, call_span, execution_of, spans_from, spans_of_session
 from custody.graph.otlp.event import event_of
-from custody.graph.otlp.span_export import otlp_of
+from custody.graph.otlp.export import otlp_of
 from custody.intake.import_transcripts import import_transcripts
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, spool_of

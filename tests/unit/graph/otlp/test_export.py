@@ -9,16 +9,14 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.core.ids import EventId
-from custody.core.span_merge import merged_spans
+from custody.core.view_merge import merged_spans
 from custody.core.views import ObservedSpan
 from custody.core.wire.arrival import arrival_from
 from custody.graph.otlp import export as exporting
 from custody.graph.otlp.event import event_of
-from custody.graph.otlp.export import SpanExportRequest, export_otlp_to
+from custody.graph.otlp.export import SpanExportRequest, export_otlp_to, otlp_of
 from custody.graph.otlp.import_ import import_otlp
-from custody.graph.otlp.span_export import otlp_of
-from custody.graph.queries.span_views import spans_of_execution
-from custody.graph.queries.spans import SpanTables
+from custody.graph.queries import SpanTables, spans_of_execution
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody, spool_of
 from tests.builders.events import an_event

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from custody.cli.import_kind import ImportKind, what_is
+from custody.cli.import_ import ImportKind, what_is
 from custody.core.errors import InputError
 from custody.core.ids import ExecutionId
 from custody.core.views import ObservedSpan
@@ -17,12 +17,12 @@ from custody.graph.otlp import import_ as importing
 from custody.graph.otlp import span_file as otlp_files
 from custody.graph.otlp.event import event_of
 from custody.graph.otlp.import_ import import_otlp
-from custody.graph.otlp.json_reader import spans_in
-from custody.graph.otlp.protobuf_spans import dump_proto
-from custody.graph.otlp.report import ImportOtlpReport
-from custody.graph.queries.span_views import spans_of_execution
+from custody.graph.otlp.json import spans_in
+from custody.graph.otlp.protobuf import dump_proto
+from custody.graph.queries import spans_of_execution
 from custody.graph.wire.attribute_names import MCP_METHODS, OPENINFERENCE, OPERATIONS
 from custody.graph.wire.otlp_span import OtlpProblem, OtlpRepair
+from custody.graph.wire.report import ImportOtlpReport
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.otlp import TRACE, a_request, an_otlp_span

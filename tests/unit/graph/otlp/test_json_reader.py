@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.event import SpanEvent, event_from
 from custody.graph.otlp.event import SpanEventResult, event_of
-from custody.graph.otlp.json_reader import is_otlp, spans_in
+from custody.graph.otlp.json import is_otlp, spans_in
 from custody.graph.wire.attribute_names import HINTS, MCP_METHODS, NAMES, OPERATION, OPERATIONS, TEXTS
 from custody.graph.wire.otlp_span import OtlpLink, OtlpProblem, OtlpRepair, OtlpSpan
 from tests.builders.otlp import START_NS, TRACE, a_request, an_otlp_span

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.graph.otlp.protobuf import encode_field, fields_of, put_fixed64
-from custody.graph.otlp.protobuf_spans import dump_proto, looks_like_proto, proto_spans
+from custody.graph.otlp.protobuf import dump_proto, encode_field, fields_of, looks_like_proto, proto_spans, put_fixed64
 from custody.graph.wire.otlp_span import OtlpLink, OtlpProblem, OtlpSpan, OtlpValue
 from tests.builders.otlp import START_NS, TRACE
 from tests.house.not_run import not_run

@@ -7,10 +7,9 @@ from custody.core.views import ObservedSpan, View
 from custody.core.wire.canonical import dump, parse
 from custody.core.wire.event_views import views_of
 from custody.graph.otlp.event import event_of
-from custody.graph.otlp.json_reader import spans_in
-from custody.graph.otlp.json_writer import dump_json
-from custody.graph.otlp.protobuf_spans import dump_proto, proto_spans
-from custody.graph.otlp.span_export import otlp_of
+from custody.graph.otlp.export import otlp_of
+from custody.graph.otlp.json import dump_json, spans_in
+from custody.graph.otlp.protobuf import dump_proto, proto_spans
 from custody.graph.wire.otlp_span import OtlpProblem, OtlpSpan
 from tests.builders.otlp import spans_seen
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from custody.capture.hook.event_home import add_gap, fallback_of
-from custody.intake.install.hook_check import look_at_hooks
+from custody.intake.install.agent_status import look_at_hooks
 from custody.intake.install.init import InitRequest, init
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody

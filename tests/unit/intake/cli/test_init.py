@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from custody.core.errors import WorldError
-from custody.intake.install.init import InitRequest, Recorder, init
+from custody.intake.install.init import InitRequest, Recorder, init, uninstall
 from custody.intake.install.site import list_hook_entries
-from custody.intake.install.uninstall import uninstall
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import Ran, a_git_folder, custody
 from tests.settings.plain import said

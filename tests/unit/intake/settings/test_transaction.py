@@ -20,9 +20,9 @@ from custody.intake.settings import (
     settings_edit,
     unsettings_edit,
 )
-from custody.intake.settings import transaction as changing
-from custody.intake.settings.byte_swap import ByteSwap, apply_swaps, revert_swaps, unswapped
+from custody.intake.settings import edit as changing
 from custody.intake.settings.files import FILE_BYTES_MAX, look
+from custody.intake.settings.manifest import ByteSwap, apply_swaps, revert_swaps, unswapped
 from tests.builders.set_up import an_ask, set_up, take_out
 
 BEFORE = b'{\n  "model": "opus"\n}\n'

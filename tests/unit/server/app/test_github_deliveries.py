@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.server.app.github_deliveries import DeliveryIntake, UntrustedDelivery, WebhookDelivery
-from custody.server.app.github_settings import GitHubSettings, github_settings
+from custody.server.app.github_jobs import GitHubSettings, github_settings
 from custody.server.control import ControlTables, JobState, control_in_file
-from custody.server.github.report import WebhookReport
-from custody.server.github.shapes import is_signed
+from custody.server.github.shapes import WebhookReport, is_signed
 from tests.builders.fake_github import REPOSITORY, FakeGitHub
 
 BASE, HEAD = "b" * 40, "a" * 40

@@ -8,16 +8,20 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.core.wire.time import text_from
-from custody.server.app.control import control_of
-from custody.server.app.github_connection import backfill, connect, disconnect, list_connections
-from custody.server.app.github_deliveries import DeliveryIntake, WebhookDelivery
-from custody.server.app.github_settings import GitHubSettings, github_settings
-from custody.server.app.jobs import KINDS
-from custody.server.app.projects import create_project, init_database
-from custody.server.app.worker import JobWorker
+from custody.server.app.github_deliveries import (
+    DeliveryIntake,
+    WebhookDelivery,
+    backfill,
+    connect,
+    disconnect,
+    list_connections,
+)
+from custody.server.app.github_jobs import GitHubSettings, github_settings
+from custody.server.app.jobs import KINDS, JobWorker
+from custody.server.app.tenancy import control_of, create_project, init_database
 from custody.server.control import JobState
 from custody.server.wire.tenancy import WorkerReport
-from custody.trust.queries.decisions import decisions_of_agent
+from custody.trust.queries import decisions_of_agent
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_arrival
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github

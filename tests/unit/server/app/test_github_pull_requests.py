@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from custody.gate.wire.forms import MARK
-from custody.server.app.github_pull_requests import CHECK, Judgement, PullRequestJudge, ReviewFate
+from custody.server.app.github_jobs import CHECK, Judgement, PullRequestJudge, ReviewFate
 from custody.server.github.api import GitHub, GitHubBusy, PlainToken
 from custody.workspace.workspace import Workspace
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github

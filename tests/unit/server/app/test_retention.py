@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from custody.attribution.queries.edits import edits_of_file
+from custody.attribution.queries.traces import edits_of_file
 from custody.core.paths import RepoPath
 from custody.core.wire.time import ns_from
 from custody.ledger.verify import verify
-from custody.server.app.retention import DAY_NS, retain
+from custody.server.app.jobs import DAY_NS, retain
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import KINDS, an_arrival

@@ -13,12 +13,21 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError, StoreError
 from custody.core.wire.canonical import Json
-from custody.server.app.control import control_of
-from custody.server.app.jobs import KINDS, JobFunction, NewJob, add_due, add_job, list_jobs, retry_job
-from custody.server.app.projects import retain_project
-from custody.server.app.worker import JobWorker, WorkRules, back_off_ns
+from custody.server.app.jobs import (
+    KINDS,
+    JobFunction,
+    JobWorker,
+    NewJob,
+    WorkRules,
+    add_due,
+    add_job,
+    back_off_ns,
+    list_jobs,
+    retry_job,
+)
+from custody.server.app.tenancy import control_of, retain_project
 from custody.server.control import ControlTables, Job, JobState
-from custody.store.migrate import migrate, migrations
+from custody.store.db import migrate, migrations
 from custody.store.sqlite import overlay
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder

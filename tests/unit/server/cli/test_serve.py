@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from bench.service_kill import killed
-from custody.server.app.tenancy_model import TokenScope
-from custody.server.app.tokens import TokenRequest, create_token
+from custody.server.app.tenancy import TokenRequest, TokenScope, create_token
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder, custody
 from tests.builders.service import Started, a_prompt, started

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from custody.server.app.tokens import PREFIX
+from custody.server.app.tenancy import PREFIX
 from tests.builders.cli import a_git_folder, custody, recorded, spool_of
 from tests.builders.events import an_event
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.wire.blame import Attribution, BlameReport, SignalReport
-from custody.server.page_data.blame import BlamePageFile
+from custody.attribution.wire import Attribution, BlameReport, SignalReport
+from custody.server.page_data.files import BlamePageFile
 from custody.server.pages.blame_lines import (
     CHAINS_MAX,
     CLASSES,
@@ -20,7 +20,7 @@ from custody.server.pages.blame_lines import (
     LineHighlight,
 )
 from custody.server.pages.files import FileLinks
-from custody.server.pages.safe_text import SIGNS_MAX
+from custody.server.pages.phrases import SIGNS_MAX
 from custody.workspace.workspace import Workspace
 from tests.builders.events import an_event
 from tests.builders.lines import Scene, moment, text

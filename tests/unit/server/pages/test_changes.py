@@ -10,20 +10,19 @@ import pytest
 from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.dupes import ChangeRow
-from custody.dupes.app import cluster_groups
+from custody.dupes.app import cluster as cluster_groups
 from custody.dupes.app.check import dupes_check
 from custody.dupes.app.cluster import clusters_among
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.indexed_changes import change_like, changes_listed
 from custody.dupes.app.overlap import compare_changes
-from custody.dupes.queries.change_index import DupesTables
+from custody.dupes.queries import DupesTables
 from custody.gate.app.gate import GateRequest, gate
-from custody.ledger import integrity
+from custody.ledger import verify as integrity
 from custody.ledger.verify import verify_store
 from custody.server.app.questions import NameNotFound
 from custody.server.page_data.cache import StateCache
-from custody.server.page_data.changes import VerdictTurns, change_judged
-from custody.server.page_data.clusters import ClusterMemory, clusters_known
+from custody.server.page_data.changes import ClusterMemory, VerdictTurns, change_judged, clusters_known
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_arrival, an_event

@@ -10,15 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from custody.server.app.name_lookup import in_work_tree
-from custody.server.pages.assets import assets
-from custody.server.pages.book import PAGES
-from custody.server.pages.frame import Frame, PageEnvironment, block, environment, render
-from custody.server.pages.links import ServedLinks
+from custody.server.app.questions import in_work_tree
+from custody.server.pages.book import PAGES, page_for
+from custody.server.pages.frame import (
+    Frame,
+    PageEnvironment,
+    ServedLinks,
+    assets,
+    block,
+    environment,
+    refusal_page,
+    render,
+)
 from custody.server.pages.page import Page, PageView
-from custody.server.pages.page_lookup import page_for
-from custody.server.pages.refusal import refusal_page
-from custody.server.pages.safe_text import SIGNS_MAX, escape_control_characters, short
+from custody.server.pages.phrases import SIGNS_MAX, escape_control_characters, short
 from custody.workspace.workspace import Workspace
 from tests.builders.repo import a_repository
 from tests.builders.service import Asked, a_trace, bearer

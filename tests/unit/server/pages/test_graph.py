@@ -11,15 +11,14 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.core.wire.time import text_from
-from custody.graph.app.edge_runs import edge_key
 from custody.graph.app.learn import LearntGraph
+from custody.graph.app.report import edge_key
 from custody.graph.app.views import DRAWN_MAX, THEMES, GraphViewRequest
-from custody.graph.edge_style import COLOURS
+from custody.graph.elements import COLOURS
 from custody.graph.model import Edge, EdgeSource, EdgeType, Node, kind_of
-from custody.graph.queries.graph_tables import GraphTables
+from custody.graph.queries import GraphTables
 from custody.server.app.questions import NameNotFound
-from custody.server.page_data.graph import graph_picture, graph_runs
-from custody.server.page_data.graph_cache import GraphMemory
+from custody.server.page_data.graph import GraphMemory, graph_picture, graph_runs
 from custody.server.pages.files import FileLinks
 from custody.workspace.workspace import Workspace
 from tests.builders.calls import HOUR, World

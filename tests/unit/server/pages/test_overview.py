@@ -9,15 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.attribution.wire.stats import LineShare, StatsPeriod, StatsReport
+from custody.attribution.wire import LineShare, StatsPeriod, StatsReport
 from custody.intake.install.doctor import doctor, glance
+from custody.server import queries as looked_at
 from custody.server.app.questions import lines_counted
-from custody.server.page_data.overview import ABILITIES, read_overview_page
 from custody.server.pages import charts
 from custody.server.pages import overview as page
-from custody.server.pages.overview import MODELS_SHOWN, NOBODY, OTHERS, PERIODS_SHOWN, chart_ownership
+from custody.server.pages.overview import (
+    ABILITIES,
+    MODELS_SHOWN,
+    NOBODY,
+    OTHERS,
+    PERIODS_SHOWN,
+    chart_ownership,
+    read_overview_page,
+)
 from custody.server.pages.page import PageMemory
-from custody.server.queries import activity as looked_at
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival, an_event

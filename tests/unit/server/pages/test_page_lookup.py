@@ -6,9 +6,8 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.dupes.app.index import IndexRequest, dupes_index
-from custody.server.app.name_lookup import among_records, in_work_tree
-from custody.server.pages.book import PAGES
-from custody.server.pages.page_lookup import page_for
+from custody.server.app.questions import among_records, in_work_tree
+from custody.server.pages.book import PAGES, page_for
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event

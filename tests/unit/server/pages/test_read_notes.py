@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from custody.server.pages.read_notes import NOTED_NS_MAX, RecentReads
+from custody.server.shared_state import NOTED_NS_MAX, RecentReads
 from tests.builders.service import Asked, a_prompt
 
 AGAIN = {"hx-request": "true"}

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, SessionId
 from custody.graph.app.call_tree import CallRow
-from custody.ledger.erase import erase
-from custody.ledger.queries.prompts import first_prompt
+from custody.ledger.queries import first_prompt
+from custody.ledger.records import erase
+from custody.server import queries as looked_at
 from custody.server.app.questions import NameNotFound
 from custody.server.page_data.cache import StateCache
 from custody.server.page_data.sessions import read_session_page, session_now, sessions_listed
 from custody.server.pages.sessions import STATES, tree_data
-from custody.server.queries import activity as looked_at
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival

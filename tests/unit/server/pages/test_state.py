@@ -7,9 +7,9 @@ import pytest
 
 from custody.capture.hook.event_home import add_gap
 from custody.core.wire.arrival import make_loss_arrival
-from custody.ledger.integrity import check_integrity
-from custody.server.app.control import control_of
+from custody.ledger.verify import check_integrity
 from custody.server.app.jobs import NewJob, add_job, jobs_of_project
+from custody.server.app.tenancy import control_of
 from custody.server.page_data import health as pages_state
 from custody.server.page_data.health import GAPS_MAX, read_health_page
 from custody.workspace.workspace import Workspace

@@ -12,19 +12,17 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.server.app.questions import NameNotFound
-from custody.server.page_data import simulation as pages_simulate
+from custody.server.page_data import trust as pages_simulate
 from custody.server.page_data import trust as pages_trust
 from custody.server.page_data.cache import StateCache
-from custody.server.page_data.simulation import TrialMemory, policy_tried
-from custody.server.page_data.trust import agent_account, read_agent_page
+from custody.server.page_data.trust import TrialMemory, agent_account, policy_tried, read_agent_page
 from custody.server.pages.frame import environment
 from custody.server.pages.page import PageMemory
-from custody.server.pages.sparks import spark
+from custody.server.pages.trust import spark
 from custody.trust.app import account as trust_account
 from custody.trust.app.account import agents_listed
-from custody.trust.app.policy_trial import SLIDERS, slider_values
 from custody.trust.app.show import trust_list, trust_show, trust_why
-from custody.trust.app.simulate import trust_simulate
+from custody.trust.app.simulate import SLIDERS, slider_values, trust_simulate
 from custody.trust.model import ReviewRequirement
 from custody.trust.rules import TrustRules
 from custody.workspace.workspace import Workspace

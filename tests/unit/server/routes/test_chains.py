@@ -9,17 +9,17 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.core.errors import WorldError
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.core.record import head_at
 from custody.core.wire.report import encode_report
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from custody.ledger.verify import verify
-from custody.server.settings import CallerLimits
+from custody.server.auth import CallerLimits
+from custody.share import remote as client
 from custody.share.chain_exchange import stretch_lines
-from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal, client
-from custody.share.remote_cache import cached
-from custody.share.service_transport import pull_service, push_service
-from custody.share.wire.sharing import PullReport, PushReport, about_of, encode_about
+from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal
+from custody.share.service_transport import cached, pull_service, push_service
+from custody.share.wire import PullReport, PushReport, about_of, encode_about
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder
 from tests.builders.events import an_event

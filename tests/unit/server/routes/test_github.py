@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from custody.server.app.control import control_of
-from custody.server.app.github_settings import GitHubSettings
+from custody.server.app.github_jobs import GitHubSettings
+from custody.server.app.tenancy import control_of
 from custody.server.control import JobState
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import a_git_folder

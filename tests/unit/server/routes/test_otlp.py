@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from custody.graph.otlp.protobuf import fields_of
-from custody.graph.otlp.protobuf_spans import dump_proto
+from custody.graph.otlp.protobuf import dump_proto, fields_of
 from custody.graph.wire.otlp_span import OtlpSpan
 from tests.builders.service import Asked, bearer
 

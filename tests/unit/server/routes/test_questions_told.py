@@ -12,7 +12,7 @@ import pytest
 from custody.cite.app.registry import cite_show
 from custody.core.wire.report import Report, encode_report
 from custody.ledger.verify import verify
-from custody.trust.wire.report import TrustRecordReport
+from custody.trust.wire import TrustRecordReport
 from custody.workspace.workspace import Workspace
 from tests.builders.questions import RETRY, a_project, a_still
 from tests.builders.repo import a_repository

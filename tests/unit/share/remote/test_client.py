@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from custody.core.errors import CustodyError, WorldError
-from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal, client
+from custody.share import remote as client
+from custody.share.remote import NamedRemote, RemoteService, ServiceRefusal
 
 TOKEN = "a-very-secret-token"
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from custody.core.errors import InputError
-from custody.share.remote import NamedRemote, RemoteBook
-from custody.share.remote.service_book import checked_url
+from custody.share.remote import NamedRemote, RemoteBook, checked_url
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from custody.core.digest import digest_of
 from custody.core.errors import InputError
-from custody.core.ids import PENDING, Digest, Link, Seq, StoreId
+from custody.core.ids import PENDING, Digest, Link, Seq, StoreId, digest_of
 from custody.core.record import ChainTip, Record, RecordDraft
 from custody.core.wire.canonical import EVENT_BYTES_MAX, Json, dump, parse
-from custody.share.wire.export import (
+from custody.share.wire import (
     LINE_BYTES_MAX,
     BodyLine,
     ChainHead,

@@ -17,7 +17,7 @@ from custody.trust.app.verify import trust_verify
 from custody.trust.approval import is_drawn
 from custody.trust.model import DecisionType
 from custody.trust.rules import TrustRules
-from custody.trust.wire.report import TrustApproveReport
+from custody.trust.wire import TrustApproveReport
 from tests.builders.hooks import home_of
 from tests.builders.repo import LINK, PROGRAM, SUBMODULE
 from tests.builders.trust import OLD, TrustWorld

@@ -15,7 +15,7 @@ from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outco
 from custody.trust.app.record import DecisionRequest, record_commit
 from custody.trust.app.show import trust_show
 from custody.trust.model import DecisionType
-from custody.trust.wire.report import TrustApproveReport, TrustOutcomeReport
+from custody.trust.wire import TrustApproveReport, TrustOutcomeReport
 from tests.builders.events import an_event
 from tests.builders.trust import NS, OLD, TrustWorld
 

@@ -10,7 +10,7 @@ from custody.dupes.app.check import dupes_check
 from custody.dupes.app.index import IndexRequest, dupes_index
 from custody.dupes.app.labels import answers_about, dupes_label
 from custody.trust.app.outcomes import OutcomeRequest, OutcomeWord, record_outcome
-from custody.trust.wire.report import TrustOutcomeReport
+from custody.trust.wire import TrustOutcomeReport
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of
 from tests.builders.events import an_event

@@ -16,7 +16,7 @@ from custody.trust.app.record import DecisionRequest, record_commit
 from custody.trust.app.show import trust_list, trust_show, trust_why
 from custody.trust.app.verify import trust_verify
 from custody.trust.model import DecisionType
-from custody.trust.wire.report import TrustOutcomeReport
+from custody.trust.wire import TrustOutcomeReport
 from tests.builders.repo import a_repository
 from tests.builders.trust import TrustWorld
 

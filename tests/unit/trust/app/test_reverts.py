@@ -9,7 +9,7 @@ from custody.core.ids import CommitSha
 from custody.ledger.records import records
 from custody.trust.app.reverts import trust_reverts
 from custody.trust.app.show import trust_show, trust_why
-from custody.trust.wire.report import RevertReport, TrustRevertsReport
+from custody.trust.wire import RevertReport, TrustRevertsReport
 from custody.workspace.workspace import Workspace
 from tests.builders.repo import Built, Files, a_clone, a_repository
 from tests.builders.trust import TrustWorld

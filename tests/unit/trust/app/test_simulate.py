@@ -7,9 +7,9 @@ import pytest
 
 from custody.core.errors import InputError
 from custody.core.wire.time import ns_from, text_from
-from custody.trust.app.folder import folder_workspace
+from custody.trust.app.decisions import folder_workspace
 from custody.trust.app.simulate import IN_FORCE, moment_before, trust_simulate
-from custody.trust.wire.chance import SimulatedPolicy, TrustSimulateReport
+from custody.trust.wire import SimulatedPolicy, TrustSimulateReport
 from custody.trust_lineage import DecisionType, TrustLineageManager
 from custody.workspace.workspace import Workspace
 from tests.builders.cli import spool_of

@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 from custody.core.ids import StoreId
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.time import text_from
-from custody.ledger.erase import erase
+from custody.ledger.records import erase
 from custody.store import Store, overlay
 from custody.trust.app import standing as trust_standing
-from custody.trust.app.decisions import TrustQuery, account_of, agents_in, read_settled_decisions
-from custody.trust.app.folder import folder_workspace
+from custody.trust.app.decisions import TrustQuery, account_of, agents_in, folder_workspace, read_settled_decisions
 from custody.trust.app.record import DecisionRequest, override, record, revert
 from custody.trust.app.show import trust_list, trust_show
 from custody.trust.app.standing import position_of, read_standing
 from custody.trust.model import DecisionEntry, DecisionOverride, DecisionType, Entry, RecoveryEntry, TrustStanding
-from custody.trust.queries.standing import StandingTables
+from custody.trust.queries import StandingTables
 from custody.workspace.wiring import VIEWS
 from tests.builders.events import an_arrival
 from tests.builders.stores import a_sqlite_store, surroundings

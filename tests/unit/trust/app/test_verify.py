@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from custody.ledger.erase import erase
-from custody.trust.app.folder import FolderWorkspace, folder_workspace
+from custody.ledger.records import erase
+from custody.trust.app.decisions import FolderWorkspace, folder_workspace
 from custody.trust.app.record import DecisionRequest, record, revert
 from custody.trust.app.show import trust_list, trust_show
 from custody.trust.app.verify import trust_verify

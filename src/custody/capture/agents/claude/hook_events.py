@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from custody.capture.agent_event import ObservedHookEvent, duration_ns, views_by
 from custody.capture.agents.claude.tool_calls import add_effects
-from custody.capture.hook_event import ObservedHookEvent, duration_ns, views_by
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, fields, get_string, model, text
 from custody.core.ids import PromptId

@@ -12,12 +12,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from custody.capture.agents.claude.sources import input_needed
-from custody.capture.agents.claude.tool_calls import EDITS, edited_path, find_short_commit
+from custody.capture.agent_event import PendingCalls
+from custody.capture.agents.claude.tool_calls import EDITS, edited_path, find_short_commit, input_needed
 from custody.capture.agents.claude.views import find_shell_writes, is_failed, prompt_of, results_of, views_of
-from custody.capture.file_probe import is_below, read_json_object, small_file, user_folder
-from custody.capture.line_reader import FileLine, files_below, lines_of
-from custody.capture.pending_calls import PendingCalls
+from custody.capture.line_reader import (
+    FileLine,
+    files_below,
+    is_below,
+    lines_of,
+    read_json_object,
+    small_file,
+    user_folder,
+)
 from custody.capture.transcripts import (
     ChangedFile,
     LineProblem,
@@ -36,8 +42,8 @@ from custody.capture.transcripts import (
 )
 from custody.capture.typed_field import Fields, fields, first_string, get_string, items, model
 from custody.core.ids import AgentName
+from custody.core.wire.body import EDITING, excerpt_long_texts
 from custody.core.wire.canonical import Json
-from custody.core.wire.excerpt import EDITING, excerpt_long_texts
 from custody.core.wire.time import text_from
 
 KNOWN_MAJOR = 2

@@ -6,11 +6,11 @@ from types import MappingProxyType
 from msgspec.structs import replace
 
 from custody.capture import command_facts
+from custody.capture.agent_event import call_view, prompt_view, record_views, use_of
 from custody.capture.agents.claude.tool_calls import EDITS, add_effects
 from custody.capture.command_facts import ToolOutput, pull_request
 from custody.capture.shell import Write
 from custody.capture.tool_use import use_views
-from custody.capture.transcript_event import call_view, prompt_view, record_views, use_of
 from custody.capture.typed_field import Fields, fields, get_string, items, model, text
 from custody.core.ids import AgentName, PromptId, SessionId
 from custody.core.views import CallStatus, View

@@ -11,10 +11,9 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from custody.capture.agent_event import ObservedHookEvent, views_by
 from custody.capture.agents.codex.line_shapes import request_in
-from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, parse_tool_input, plain
-from custody.capture.agents.codex.tool_output import answer_of
-from custody.capture.hook_event import ObservedHookEvent, views_by
+from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, answer_of, parse_tool_input, plain
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, get_string, model, text
 from custody.core.ids import PromptId

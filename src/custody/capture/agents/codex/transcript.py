@@ -14,8 +14,7 @@ from custody.capture.agents.codex import line_shapes as shapes
 from custody.capture.agents.codex.rollout_reader import RolloutState
 from custody.capture.agents.codex.tool_calls import SPAWN, plain
 from custody.capture.agents.codex.views import views_of
-from custody.capture.file_probe import is_below, read_json_object, user_folder
-from custody.capture.line_reader import ZST, FileLine, files_below, lines_of
+from custody.capture.line_reader import ZST, FileLine, files_below, is_below, lines_of, read_json_object, user_folder
 from custody.capture.transcripts import (
     LineResult,
     Starts,
@@ -25,8 +24,8 @@ from custody.capture.transcripts import (
 )
 from custody.capture.typed_field import Fields, fields, get_string, json_in
 from custody.core.ids import AgentName
+from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json
-from custody.core.wire.excerpt import excerpt_long_texts
 from custody.core.wire.time import text_from
 
 SUFFIX = ".jsonl"

@@ -6,14 +6,19 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from custody.capture.agent_event import call_view, prompt_view, session_of, use_of
 from custody.capture.agents.codex import line_shapes as shapes
-from custody.capture.agents.codex.tool_calls import APPLY_PATCH, add_effects, list_search_sources, parse_tool_input
-from custody.capture.agents.codex.tool_output import outcome
+from custody.capture.agents.codex.tool_calls import (
+    APPLY_PATCH,
+    add_effects,
+    list_search_sources,
+    outcome,
+    parse_tool_input,
+)
 from custody.capture.command_facts import ToolOutput, find_written_files
 from custody.capture.patch import effects_of, read_event_changes
 from custody.capture.source_use import LISTED_MAX
 from custody.capture.tool_use import ToolUse, use_views
-from custody.capture.transcript_event import call_view, prompt_view, session_of, use_of
 from custody.capture.typed_field import Fields, fields, full_sha, get_string, model, text
 from custody.core.ids import PromptId
 from custody.core.views import CallStatus, Session, ToolCall, View

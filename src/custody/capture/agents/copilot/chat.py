@@ -25,8 +25,8 @@ from custody.capture.agents.copilot.kept_record import (
     make_call_record,
     make_event_record,
     session_id,
+    workspace_of,
 )
-from custody.capture.agents.copilot.locations import workspace_of
 from custody.capture.agents.copilot.request import ChatRequest, is_copilots
 from custody.capture.line_reader import LINE_BYTES_MAX, FileLine
 from custody.capture.transcripts import (

@@ -18,9 +18,9 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from custody.capture.agent_event import ObservedHookEvent, prompt_id, session_end, views_by
 from custody.capture.agents.copilot.tool_calls import NOTICE, about, add_effects, parse_call_input, plain, went_wrong
 from custody.capture.hook.call_name import copilot_call_in
-from custody.capture.hook_event import ObservedHookEvent, prompt_id, session_end, views_by
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, fields, get_string, model, text
 from custody.core.ids import CallId

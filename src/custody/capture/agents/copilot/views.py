@@ -6,11 +6,10 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from custody.capture.agent_event import call_view, prompt_id, prompt_view, record_views, use_of
 from custody.capture.agents.copilot.kept_record import CALL, FAILED, OK, PROMPT, RUNNING
 from custody.capture.agents.copilot.tool_calls import about, add_effects, parse_call_input, went_wrong
-from custody.capture.hook_event import prompt_id
 from custody.capture.tool_use import FileEffect, use_views
-from custody.capture.transcript_event import call_view, prompt_view, record_views, use_of
 from custody.capture.typed_field import Fields, fields, full_sha, get_string, items, model, text
 from custody.core.views import CallStatus, View
 from custody.core.wire.event import CallReference, TranscriptEvent

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agents.cursor.sources import opened
+from custody.capture.agent_event import ObservedHookEvent, duration_ns, locate_repo_path, session_end, views_by
 from custody.capture.agents.cursor.tool_calls import (
     SHELL,
     CursorCall,
@@ -24,16 +24,15 @@ from custody.capture.agents.cursor.tool_calls import (
     given_of,
     is_notice,
     model_of,
+    opened,
     path_in,
     pieces_of,
 )
 from custody.capture.hook.call_match import OWN, UNNAMED, call_name
-from custody.capture.hook_event import ObservedHookEvent, duration_ns, locate_repo_path, session_end, views_by
 from custody.capture.tool_use import FileEffect, SourceUse, source_reads, text_id, to_edit, use_views
 from custody.capture.typed_field import Fields, fields, get_string, items, text
 from custody.core.ids import CallId, PromptId
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.core.views import CallStatus, Reading, ToolCall, View
 from custody.core.wire.event import HookEvent
 from custody.core.wire.event_views import about_of, text_view

@@ -27,8 +27,17 @@ from custody.capture.database_rows import (
     open_agent_database,
     select_row,
 )
-from custody.capture.file_probe import is_below, read_json_object, resolve_trees, root_session, small_file, user_folder
-from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, files_below
+from custody.capture.line_reader import (
+    LINE_BYTES_MAX,
+    FileLine,
+    files_below,
+    is_below,
+    read_json_object,
+    resolve_trees,
+    root_session,
+    small_file,
+    user_folder,
+)
 from custody.capture.typed_field import Fields, fields, get_int, get_string, items, milliseconds
 from custody.core.wire.canonical import Json
 

@@ -4,10 +4,17 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from custody.capture.agents.cursor.sources import opened
-from custody.capture.agents.cursor.tool_calls import CursorCall, add_effects, answer_of, given_of, model_of, writes_of
+from custody.capture.agent_event import call_view, prompt_view, session_of, use_of
+from custody.capture.agents.cursor.tool_calls import (
+    CursorCall,
+    add_effects,
+    answer_of,
+    given_of,
+    model_of,
+    opened,
+    writes_of,
+)
 from custody.capture.tool_use import use_views
-from custody.capture.transcript_event import call_view, prompt_view, session_of, use_of
 from custody.capture.typed_field import Fields, fields, get_string, items, text
 from custody.core.views import CallStatus, View
 from custody.core.wire.event import CallReference, TranscriptEvent

@@ -10,10 +10,9 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agents.gemini.sources import SERVERS
-from custody.capture.agents.gemini.tool_calls import add_effects, model_named
+from custody.capture.agent_event import ObservedHookEvent, prompt_id, session_end, views_by
+from custody.capture.agents.gemini.tool_calls import SERVERS, add_effects, model_named
 from custody.capture.hook.call_name import call_of, extract_result_text
-from custody.capture.hook_event import ObservedHookEvent, prompt_id, session_end, views_by
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import fields, text
 from custody.core.ids import CallId

@@ -5,11 +5,10 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from custody.capture.agent_event import bare_use, call_view, prompt_id, prompt_view, record_views, use_of
 from custody.capture.agents.gemini.tool_calls import add_effects, edited_path, known_commits, model_named, writes_of
 from custody.capture.hook.call_name import extract_result_text
-from custody.capture.hook_event import prompt_id
 from custody.capture.tool_use import ToolUse, use_views
-from custody.capture.transcript_event import bare_use, call_view, prompt_view, record_views, use_of
 from custody.capture.typed_field import Fields, fields, get_string, items
 from custody.core.ids import AgentName
 from custody.core.views import CallStatus, View

@@ -13,9 +13,8 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agents.opencode.tool_calls import add_effects
-from custody.capture.agents.opencode.tool_fields import about, status_of
-from custody.capture.hook_event import ObservedHookEvent, views_by
+from custody.capture.agent_event import ObservedHookEvent, views_by
+from custody.capture.agents.opencode.tool_calls import about, add_effects, status_of
 from custody.capture.tool_use import use_views
 from custody.capture.typed_field import Fields, fields, get_string, items, model, text
 from custody.core.ids import CallId, PromptId

@@ -26,8 +26,15 @@ from custody.capture.database_rows import (
     open_agent_database,
     select_row,
 )
-from custody.capture.file_probe import is_below, resolve_trees, root_session, user_home
-from custody.capture.line_reader import LINE_BYTES_MAX, FileLine, files_below
+from custody.capture.line_reader import (
+    LINE_BYTES_MAX,
+    FileLine,
+    files_below,
+    is_below,
+    resolve_trees,
+    root_session,
+    user_home,
+)
 from custody.capture.transcripts import LineProblem, document_in, document_lines
 from custody.capture.typed_field import Fields, fields, get_string, items, milliseconds
 from custody.core.errors import InputError

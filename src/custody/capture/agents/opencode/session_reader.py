@@ -14,11 +14,10 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agents.opencode.tool_calls import commits_of, names_changed, names_written
-from custody.capture.agents.opencode.tool_fields import SHELLS, TASKS
+from custody.capture.agent_event import bare_use
+from custody.capture.agents.opencode.tool_calls import SHELLS, TASKS, commits_of, names_changed, names_written
 from custody.capture.line_reader import FileLine
 from custody.capture.tool_use import ToolUse
-from custody.capture.transcript_event import bare_use
 from custody.capture.transcripts import (
     ChangedFile,
     LineProblem,

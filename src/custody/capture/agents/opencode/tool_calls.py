@@ -9,21 +9,163 @@ lines share out of a diff: its lines are known by their words. An edit has the i
 since what was seen on disk around it says more.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterator
-from itertools import zip_longest
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice, zip_longest
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from custody.capture.agents.opencode.sources import opened
-from custody.capture.agents.opencode.tool_fields import EDIT, MULTIEDIT, PATCHES, SHELLS, WRITE, answer_of, path_in
-from custody.capture.command_facts import add_git_facts, commits_in, find_written_files
+from custody.capture.command_facts import ToolOutput, add_git_facts, commits_in, find_written_files
 from custody.capture.patch import PatchedFile, PatchHunk, PatchKind, changes_in, effects_of, read_event_changes
 from custody.capture.shell import Write
-from custody.capture.tool_use import FileEffect, ToolUse
-from custody.capture.typed_field import Fields, fields, get_string, items, text
-from custody.core.views import Text
-from custody.core.wire.event_views import text_view
+from custody.capture.source_use import (
+    LISTED_MAX,
+    MATCHES_MAX,
+    as_printed,
+    code_in,
+    file_use,
+    match_uses,
+    page_use,
+    server_uses,
+    shell_uses,
+    shown_text,
+)
+from custody.capture.tool_use import FileEffect, SourceUse, ToolUse
+from custody.capture.typed_field import Fields, fields, get_int, get_string, items, text
+from custody.core.views import CallStatus, Reading, Text
+from custody.core.wire.event_views import about_of, text_view
+
+# The names of opencode's tools, and the fields of their input and of what they return.
+
+
+SHELLS, TASKS = frozenset(("bash", "shell")), frozenset(("task", "subagent"))
+"""Tools that run a command, and those that start a subagent: before 2.0, and since."""
+EDIT, MULTIEDIT, WRITE = "edit", "multiedit", "write"
+PATCHES = frozenset(("patch", "apply_patch"))
+EDITING = PATCHES | {EDIT, MULTIEDIT, WRITE}
+
+_AROUND = re.compile(r"\n*<(?:shell|bash)_metadata>.*\Z", re.DOTALL)
+_NOTHING = "(no output)"
+
+
+def about(given: object) -> str | None:
+    """What a finer name of a call depends on.
+
+    >>> about({"filePath": "src/app.py", "content": ""}), about({"command": "make"})
+    ('src/app.py', 'make')
+    """
+    said = fields(given)
+    return about_of({"file_path": path_in(said), **said})
+
+
+def path_in(given: Fields) -> str | None:
+    """The file that a call names, as written."""
+    return get_string(given.get("filePath")) or get_string(given.get("path"))
+
+
+def answer_of(use: ToolUse) -> ToolOutput:
+    """How a command ended and what it printed; one that was stopped has no exit code."""
+    known = get_int(use.response.get("exit"))
+    words = _AROUND.sub("", use.words)
+    # Since 2.0 one that goes on in the background, or ran out of time, says so itself.
+    stopped = use.response.get("status") == "running" or use.response.get("timeout") is True
+    running = known is None and (stopped or words != use.words)
+    return ToolOutput("" if words == _NOTHING else words, known, running=running)
+
+
+def status_of(use: ToolUse) -> CallStatus:
+    """How a call ended: a command that opencode ran to its end may have failed all the same."""
+    failed = use.failed or (use.tool in SHELLS and answer_of(use).failed)
+    return CallStatus.FAILED if failed else CallStatus.OK
+
+
+def started_by(tool: str, told: Fields) -> str | None:
+    """The session that a call started; before November 2025 only what was done in it names it."""
+    if tool not in TASKS:
+        return None
+    first = next(map(fields, items(told.get("summary"))), {})
+    return get_string(told.get("sessionId")) or get_string(told.get("sessionID")) or get_string(first.get("sessionID"))
+
+
+# Which sources a call of one of opencode's tools opened, listed or tried to open, and how each was read.
+# Shapes are those of ``packages/opencode/src/tool`` (``read.ts``, ``webfetch.ts``, ``websearch.ts``, ``grep.ts``) at
+# d545d8fb, 1.18.18 of August 2026, and of 0.9.0, whose files came with numbers of five digits; since 2.0 (2.0.12 to
+# 2.0.26) those of ``packages/core/src/tool/plugin``, where a first line says which lines are shown.
+
+
+OWN = (
+    EDITING
+    | TASKS
+    | frozenset(
+        "invalid question glob list todowrite todoread skill lsp plan_enter plan_exit plan batch execute models".split()
+    )
+)
+"""opencode's own tools that open nothing; a name that is not known is one of a server's, or of a plugin's."""
+FOLDER, FOLDER_SHOWN = "<type>directory</type>", "Read directory "
+MORE = ("(File has more lines.", "(Output capped at ", "(Output truncated at ", "(Showing lines ", "[Output truncated.")
+"""How the words begin below a file's lines where there are more of them."""
+
+_SHOWN = re.compile(r"<(?:file|content)>\n(.*?)\n</(?:file|content)>", re.DOTALL)
+_LINES_SHOWN = re.compile(r"Read file [^\n]*, lines (\d{1,9})-\d{1,9}\n(.*)\Z", re.DOTALL)
+_NUMBERED = re.compile(r"^(?:\d{5,}\| |\d+: )", re.MULTILINE)
+_TAIL = re.compile(r"\n\n\([^\n]*\)\Z|\n\[Output truncated\.[^\n]*\]\Z")
+_FOUND_IN = re.compile(r"^(\S[^\n]*):\n(?= +Line \d+: )", re.MULTILINE)
+_PICTURE = "Image fetched successfully"
+
+
+def opened(use: ToolUse, folder: str | None) -> Iterator[SourceUse | None]:
+    """The sources that a call opened, listed or tried to open; ``folder`` is where the agent works."""
+    if use.tool in SHELLS:
+        command, where = get_string(use.input.get("command")), get_string(use.input.get("workdir")) or folder
+        yield from shell_uses(command, answer_of(use), where, failed=use.failed, error=use.words)
+        return
+    read = SOURCES.get(use.tool)
+    if read is not None:
+        yield from read(use)
+    elif use.tool not in OWN:
+        # Names of servers' tools begin with the server's.
+        shown = shown_text(items(use.answer), use.words)
+        yield from server_uses(use.tool, use.input, shown, failed=use.failed, error=use.words)
+
+
+def _file(use: ToolUse) -> Iterator[SourceUse]:
+    display = fields(use.response.get("display"))
+    is_folder = FOLDER in use.words[:10_000] or use.words.startswith(FOLDER_SHOWN)
+    if is_folder or display.get("type") == "directory":
+        return
+    numbered = _LINES_SHOWN.match(use.words)
+    shown = _SHOWN.search(use.words) if numbered is None else None
+    inner = numbered[2] if numbered is not None else "" if shown is None else shown[1]
+    content = _NUMBERED.sub("", _TAIL.sub("", inner))
+    cut = use.response.get("truncated") is True or any(f"\n{mark}" in inner for mark in MORE)
+    first = use.input.get("offset") in (None, 0, 1) and (numbered is None or int(numbered[1]) == 1)
+    yield from file_use(path_in(use.input), text(content or None), whole=first and not cut, failed=use.failed)
+
+
+def _page(use: ToolUse) -> Iterator[SourceUse]:
+    """A page as text: all of it unless opencode says that it was cut."""
+    url, code = get_string(use.input.get("url")), code_in(use.words) if use.failed else None
+    if url is not None:
+        reading = Reading.EXCERPT if use.response.get("truncated") is True else Reading.VERBATIM
+        content = None if use.words == _PICTURE else text(use.words or None)
+        yield page_use(url, reading, content, code=code, failed=use.failed)
+
+
+def _search(use: ToolUse) -> Iterator[SourceUse | None]:
+    yield from server_uses("search", {}, use.words, failed=use.failed, error=use.words)
+
+
+def _grep(use: ToolUse) -> Iterator[SourceUse | None]:
+    names = dict.fromkeys(match[1] for match in islice(_FOUND_IN.finditer(use.words), MATCHES_MAX))
+    yield from match_uses(as_printed(islice(names, LISTED_MAX)), failed=use.failed)
+
+
+SOURCES: Mapping[str, Callable[[ToolUse], Iterator[SourceUse | None]]] = MappingProxyType(
+    {"read": _file, "webfetch": _page, "websearch": _search, "codesearch": _search, "grep": _grep}
+)
+
 
 _OVERWROTE = "Wrote file successfully: "
 """How 2.0 says that a file was there before it was written; one that was not is said to be created."""

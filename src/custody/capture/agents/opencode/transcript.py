@@ -9,7 +9,7 @@ from pathlib import Path
 
 from custody.capture.agents.opencode.locations import home_of, lines_below, rows_of, sessions_below, sessions_of
 from custody.capture.agents.opencode.session_reader import OPENCODE, SessionReadState, call_name, parts_in
-from custody.capture.agents.opencode.tool_fields import EDITING, started_by
+from custody.capture.agents.opencode.tool_calls import EDITING, started_by
 from custody.capture.agents.opencode.views import views_of
 from custody.capture.database_rows import in_database
 from custody.capture.line_reader import FileLine
@@ -22,8 +22,8 @@ from custody.capture.transcripts import (
     object_in,
 )
 from custody.capture.typed_field import fields, get_string
+from custody.core.wire.body import excerpt_long_texts
 from custody.core.wire.canonical import Json
-from custody.core.wire.excerpt import excerpt_long_texts
 
 _OPENING = re.compile(rb'"id": ?"ses_[0-9A-Za-z]+"')
 _STARTING = (b'"session"', b"task", b"subagent")

@@ -6,11 +6,10 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from custody.capture.agent_event import call_view, prompt_view, record_views, use_of
 from custody.capture.agents.opencode.session_reader import add_state
-from custody.capture.agents.opencode.tool_calls import add_effects, writes_of
-from custody.capture.agents.opencode.tool_fields import about, status_of
+from custody.capture.agents.opencode.tool_calls import about, add_effects, status_of, writes_of
 from custody.capture.tool_use import use_views
-from custody.capture.transcript_event import call_view, prompt_view, record_views, use_of
 from custody.capture.typed_field import Fields, fields, get_int, get_string, model, text
 from custody.core.views import View
 from custody.core.wire.event import TranscriptEvent

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from custody.dupes.facts.languages import ecmascript_tests as tests
-from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule
-from custody.dupes.facts.normal_name import script_module
+from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, script_module
 from custody.dupes.facts.walk import Handler, SyntaxWalk, child_of, intent_of, lines_of
 
 if TYPE_CHECKING:

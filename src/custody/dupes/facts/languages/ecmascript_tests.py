@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from custody.core.lines import Lines
-from custody.dupes.facts.model import TestName
-from custody.dupes.facts.normal_name import plain
+from custody.core.paths import Lines
+from custody.dupes.facts.model import TestName, plain
 from custody.dupes.facts.walk import SyntaxWalk, child_of, lines_of
 
 if TYPE_CHECKING:

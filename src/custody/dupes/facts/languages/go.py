@@ -4,8 +4,7 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from custody.dupes.facts.model import Facts, ImportedModule, TestName
-from custody.dupes.facts.normal_name import plain, spelt
+from custody.dupes.facts.model import Facts, ImportedModule, TestName, plain, spelt
 from custody.dupes.facts.syntax_tree import Grammar
 from custody.dupes.facts.walk import Handler, LanguageReader, SyntaxWalk, child_of, intent_of, lines_of, surface
 

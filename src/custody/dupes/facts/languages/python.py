@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from custody.core.lines import Lines
-from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, TestName
-from custody.dupes.facts.normal_name import spelt
+from custody.core.paths import Lines
+from custody.dupes.facts.model import Declaration, ExportedName, Facts, ImportedModule, TestName, spelt
 from custody.dupes.facts.syntax_tree import Grammar
 from custody.dupes.facts.walk import LanguageReader, SyntaxWalk, child_of, intent_of, lines_of, with_tests
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from custody.dupes.facts.model import ExportedName, Facts, ImportedModule, TestName
-from custody.dupes.facts.normal_name import spelt
+from custody.dupes.facts.model import ExportedName, Facts, ImportedModule, TestName, spelt
 from custody.dupes.facts.syntax_tree import Grammar
 from custody.dupes.facts.walk import (
     Handler,

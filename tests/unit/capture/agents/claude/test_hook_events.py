@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import hook_views
-from custody.core.digest import whole_hash
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.ids import whole_hash
+from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
     CallStatus,
     CommitLink,

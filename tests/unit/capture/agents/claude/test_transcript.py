@@ -161,7 +161,7 @@ def test_a_model_that_changes_is_news_and_one_that_is_made_up_is_not(file: Path)
 
 
 def test_calls_that_wait_for_results_are_bounded(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custody.capture.pending_calls.PENDING_MAX", 2)
+    monkeypatch.setattr("custody.capture.agent_event.PENDING_MAX", 2)
     session = a_transcript("s1", "/w")
     calls = [session.use("Edit", {"file_path": "/w/a", "old_string": "a", "new_string": "b"}) for _ in range(4)]
     for call in calls:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture.patch import PatchHunk, PatchKind, changes_in, read_event_changes
-from custody.core.lines import Lines
+from custody.core.paths import Lines
 from tests.builders.codex import added, deleted, patch_text, unified, updated
 from tests.builders.drawn import json_values
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import TranscriptLine
-from custody.capture.agents.codex.script_commands import CHARS_MAX, ran_in
+from custody.capture.agents.codex.line_shapes import CHARS_MAX, ran_in
 from custody.core.views import CallStatus, FileEdit, Reading, SourceAccess
 from tests.builders.codex import Rollout, a_rollout
 from tests.builders.codex_told import ended, of, read, told

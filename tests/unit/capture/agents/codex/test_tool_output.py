@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from custody.capture import TranscriptLine
-from custody.capture.agents.codex.tool_output import answer_of
+from custody.capture.agents.codex.tool_calls import answer_of
 from custody.core.views import CallStatus, FileEdit, Prompt, SourceAccess
 from tests.builders.codex import THREAD, Rollout, a_rollout, added, patch_text, updated
 from tests.builders.codex_told import begun_in, ended, of, read, told

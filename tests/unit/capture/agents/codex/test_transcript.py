@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from custody.capture import FileLine, LineProblem, SkippedLine, TranscriptLine, transcript_views
 from custody.capture import line_reader as lines
-from custody.capture.pending_calls import PendingCalls
+from custody.capture.agent_event import PendingCalls
 from custody.core.errors import InputError
 from custody.core.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceAccess, ToolCall
 from custody.core.wire.canonical import parse
@@ -182,7 +182,7 @@ def test_a_search_once_its_hits_and_the_page_that_was_opened() -> None:
 
 
 def test_calls_that_wait_for_results_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("custody.capture.pending_calls.PENDING_BYTES_MAX", 100)
+    monkeypatch.setattr("custody.capture.agent_event.PENDING_BYTES_MAX", 100)
     waiting = PendingCalls()
     for call in ("a", "b", "c", "c"):
         waiting.put(call, {"id": call}, 40)

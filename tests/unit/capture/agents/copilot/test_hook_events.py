@@ -26,8 +26,8 @@ from custody.core.views import (
     ToolCall,
     View,
 )
+from custody.core.wire.body import OUTPUT_BYTES_MAX, trim_event
 from custody.core.wire.canonical import parse
-from custody.core.wire.excerpt import OUTPUT_BYTES_MAX, trim_event
 from tests.builders.copilot import MODEL, SESSION, TOOLS, Copilot
 
 ROOT = Path("/work tree")

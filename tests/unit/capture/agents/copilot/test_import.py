@@ -9,7 +9,7 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
-from custody.cli.import_kind import ImportKind, what_is
+from custody.cli.import_ import ImportKind, what_is
 from custody.core.view_merge import merge_calls
 from custody.core.views import FileEdit, FileState, Prompt, Session, ToolCall
 from custody.core.wire.report import ImportTranscriptsReport

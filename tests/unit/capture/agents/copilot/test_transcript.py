@@ -18,12 +18,12 @@ from custody.capture import (
     lines_of,
     transcript_views,
 )
-from custody.capture.agents.copilot.answer_part import extract_part_text, path_of
-from custody.capture.agents.copilot.locations import EVENTS, folder_of, is_opening
+from custody.capture.agents.copilot.kept_record import EVENTS, folder_of, is_opening
+from custody.capture.agents.copilot.request import extract_part_text, path_of
 from custody.capture.hook.call_name import copilot_call
 from custody.core.views import CallStatus, FileEdit, Prompt, Reading, Session, SourceAccess, ToolCall, View
+from custody.core.wire.body import OUTPUT_BYTES_MAX
 from custody.core.wire.canonical import parse
-from custody.core.wire.excerpt import OUTPUT_BYTES_MAX
 from tests.builders.copilot import MODEL, SESSION, SHAPES, Copilot
 
 READER = TRANSCRIPT_READERS["copilot"]

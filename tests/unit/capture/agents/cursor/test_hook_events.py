@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.capture import TranscriptLine, hook_views
-from custody.capture.agents.cursor.conversation_reader import ConversationState as Conversation
 from custody.capture.agents.cursor.hook_events import EVENTS
 from custody.capture.agents.cursor.tool_calls import answer_of, given_of, kind_of
+from custody.capture.agents.cursor.transcript import ConversationState as Conversation
 from custody.capture.hook.call_match import OWN
 from custody.capture.hook.snapshot import phase_of
 from custody.capture.line_reader import lines_of
 from custody.capture.transcripts import read_objects
-from custody.core.lines import Lines
-from custody.core.paths import RepoPath
+from custody.core.paths import Lines, RepoPath
 from custody.core.views import (
     CallStatus,
     CommitLink,

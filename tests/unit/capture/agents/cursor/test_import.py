@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from custody.cli.import_kind import ImportKind, what_is
+from custody.cli.import_ import ImportKind, what_is
 from custody.core.view_merge import merge_calls
 from custody.core.views import CallStatus, FileEdit, Prompt, Reading, SourceAccess, ToolCall
 from custody.why.report import SubagentLink

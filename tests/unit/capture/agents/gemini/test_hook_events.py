@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from custody.capture import hook_views
 from custody.capture.agents.gemini.hook_events import EVENTS
-from custody.capture.agents.gemini.sources import extract_command_output
-from custody.capture.agents.gemini.tool_calls import place_edit
+from custody.capture.agents.gemini.tool_calls import extract_command_output, place_edit
 from custody.capture.hook.call_name import call_of
-from custody.core.digest import whole_hash
+from custody.core.ids import whole_hash
 from custody.core.paths import RepoPath
 from custody.core.views import (
     CallStatus,

@@ -8,7 +8,7 @@ import pytest
 
 from custody.attribution.app.blame import blame
 from custody.capture import TRANSCRIPT_READERS
-from custody.cli.import_kind import ImportKind, what_is
+from custody.cli.import_ import ImportKind, what_is
 from custody.core.paths import RepoPath
 from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import CommitLink, FileState, Session, SourceAccess, ToolCall

@@ -1,4 +1,0 @@
-"""The verbs of duplicate search.
-
-May touch the terminal. Asks use cases and renders their reports.
-"""

@@ -1,1 +1,0 @@
-"""One file per check; like all of the gate, they may touch nothing outside."""

@@ -1,1 +1,0 @@
-"""SQL over edits that two records report; may touch ``store``."""

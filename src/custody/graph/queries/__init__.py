@@ -1,1 +1,0 @@
-"""SQL over spans and over what was learned from calls; may touch ``store``."""

@@ -1,1 +1,0 @@
-"""SQL over decisions and stored trust; may touch ``store``."""
