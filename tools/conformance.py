@@ -1,20 +1,22 @@
 """The tables in ``docs/conformance/``: what each document says, our name for it, and what shows that we do it.
 
-A row is shown by a test that exists, or by a sentence of one of our pages that changes what the document says. This
-file is the only one that says what a row must look like; ``docs/conformance/README.md`` says the same to people.
+Each row has an id. A test names the rows that it shows in a comment above it (``# Conformance: 000-012``), so a test
+may be renamed or moved. A row without a test quotes the sentence of our pages that changes what the document says.
+This file alone defines what a row must look like; ``docs/conformance/README.md`` explains it.
 """
 
-import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.problems import Problem, pages_of
 
 DOCUMENTS = ("000", "001", "002", "003", "004")
-HEADER = ("section", "what the document says", "our name", "shown by")
+HEADER = ("id", "section", "what the document says", "our name", "shown by")
+TESTS = "tests"
+"""What the last cell holds where tests show the row."""
 GUIDE = "README.md"
 FOLDER = "docs/conformance"
 QUOTE_WORDS_MIN = 4
@@ -23,7 +25,8 @@ QUOTE_WORDS_MIN = 4
 _CELLS = re.compile(r"(?<!\\)\|")
 _DIVIDER = re.compile(r":?-+:?")
 _PAGE = re.compile(r'page:\s*["“](?P<quote>.+)["”]', re.DOTALL)
-_TEST = re.compile(r"(?P<path>tests/[\w/]+\.py)::(?P<name>\w+(?:::\w+)?)")
+_ID = re.compile(r"[0-9]{3}-[0-9]{3}")
+_COMMENT = re.compile(r"^ *# Conformance: (?P<ids>.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,34 +38,60 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """What can show a row in one tree: the tests by file, and the words of our pages."""
+class ConformanceProof:
+    """What can show a row in one tree: the ids that tests name, with their first place, and the words of our pages."""
 
     root: Path
+    named: Mapping[str, str]
     words: str
 
     @classmethod
-    def of(cls, root: Path) -> "Shown":
-        """What there is under ``root``; the conformance tables cannot show themselves."""
+    def of(cls, root: Path) -> "ConformanceProof":
+        """Read the tests and pages under ``root``; the conformance tables cannot show themselves."""
         pages = (page for page in pages_of(root) if page.parent != root / FOLDER)
-        return cls(root, "\n".join(_words(page.read_text("utf-8")) for page in pages))
+        return cls(root, ids_in_tests(root), "\n".join(_words(page.read_text("utf-8")) for page in pages))
 
 
 def check(root: Path) -> list[Problem]:
     """What is wrong with the tables, if anything is: one file per document, and nothing else."""
     names = {f"{document}.md" for document in DOCUMENTS}
     there = {path.name for path in (root / FOLDER).iterdir()} - {GUIDE}
-    shown = Shown.of(root)
+    proof = ConformanceProof.of(root)
     return [
         *(Problem(f"{FOLDER}/{name}", 0, "is missing") for name in sorted(names - there)),
         *(Problem(f"{FOLDER}/{name}", 0, "is of no document") for name in sorted(there - names)),
-        *(problem for name in sorted(there & names) for problem in file_problems(f"{FOLDER}/{name}", shown)),
+        *(problem for name in sorted(there & names) for problem in file_problems(f"{FOLDER}/{name}", proof)),
+        *unknown_ids(proof),
     ]
 
 
-def file_problems(name: str, shown: Shown) -> Iterator[Problem]:
+def ids_in_tests(root: Path) -> dict[str, str]:
+    """Return the ids that comments above tests name, each with the first place that names it."""
+    named: dict[str, str] = {}
+    for path in sorted((root / "tests").rglob("*.py")):
+        text = path.read_text("utf-8")
+        for match in _COMMENT.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            for row_id in match["ids"].split(","):
+                named.setdefault(row_id.strip(), f"{path.relative_to(root).as_posix()}:{line}")
+    return named
+
+
+def unknown_ids(proof: ConformanceProof) -> Iterator[Problem]:
+    """Yield the ids that a test names and no row has."""
+    known = set()
+    for document in DOCUMENTS:
+        if (path := proof.root / FOLDER / f"{document}.md").is_file():
+            known |= {row.cells[0] for row in rows_of(path.read_text("utf-8"))}
+    for row_id, place in proof.named.items():
+        if row_id not in known:
+            path_name, _, line = place.rpartition(":")
+            yield Problem(path_name, int(line), f"no row of {FOLDER} has the id '{row_id}'")
+
+
+def file_problems(name: str, proof: ConformanceProof) -> Iterator[Problem]:
     """What is wrong with one table."""
-    header, *rows = rows_of((shown.root / name).read_text("utf-8")) or [Row(0, ())]
+    header, *rows = rows_of((proof.root / name).read_text("utf-8")) or [Row(0, ())]
     if header.cells != HEADER:
         yield Problem(name, header.line, f"the table's header is not {_shape(HEADER)}")
         return
@@ -71,8 +100,23 @@ def file_problems(name: str, shown: Shown) -> Iterator[Problem]:
         yield Problem(name, divider.line, "the header has no line of dashes under it")
         return
     for row in rows:
-        yield from (Problem(name, row.line, wrong) for wrong in row_troubles(row, shown))
+        yield from (Problem(name, row.line, wrong) for wrong in row_troubles(row, proof))
     yield from (Problem(name, line, "says the same as a row above") for line in repeated(rows))
+    yield from id_problems(name, rows)
+
+
+def id_problems(name: str, rows: Iterable[Row]) -> Iterator[Problem]:
+    """Yield what is wrong with the ids of a table: each starts with the document's number and is used once."""
+    seen: set[str] = set()
+    for row in rows:
+        row_id = row.cells[0]
+        if len(row.cells) != len(HEADER) or not row_id:
+            continue
+        if not _ID.fullmatch(row_id) or row_id[:3] != Path(name).stem:
+            yield Problem(name, row.line, f"'{row_id}' is not an id such as {Path(name).stem}-001")
+        elif row_id in seen:
+            yield Problem(name, row.line, f"the id '{row_id}' is taken by a row above")
+        seen.add(row_id)
 
 
 def rows_of(text: str) -> list[Row]:
@@ -92,7 +136,7 @@ def cells_of(line: str) -> tuple[str, ...]:
     return tuple(cell.strip().replace(r"\|", "|") for cell in _CELLS.split(inner))
 
 
-def row_troubles(row: Row, shown: Shown) -> Iterator[str]:
+def row_troubles(row: Row, proof: ConformanceProof) -> Iterator[str]:
     """What is wrong with one row."""
     if len(row.cells) != len(HEADER):
         yield f"has {len(row.cells)} cells, not {len(HEADER)}"
@@ -100,28 +144,29 @@ def row_troubles(row: Row, shown: Shown) -> Iterator[str]:
     empty = [title for title, cell in zip(HEADER, row.cells, strict=True) if not cell]
     yield from (f"'{title}' is empty" for title in empty)
     if "shown by" not in empty:
-        yield from shown_troubles(row.cells[-1], shown)
+        yield from shown_troubles(row, proof)
 
 
 def repeated(rows: Iterable[Row]) -> Iterator[int]:
     """The lines of rows whose section and words stood there before."""
     seen: Counter[tuple[str, ...]] = Counter()
     for row in rows:
-        says = tuple(" ".join(cell.lower().split()) for cell in row.cells[:2])
+        says = tuple(" ".join(cell.lower().split()) for cell in row.cells[1:3])
         seen[says] += 1
         if seen[says] > 1:
             yield row.line
 
 
-def shown_troubles(cell: str, shown: Shown) -> Iterator[str]:
-    """What is wrong with a row's last cell: a quoted sentence, or tests with commas between them."""
+def shown_troubles(row: Row, proof: ConformanceProof) -> Iterator[str]:
+    """Yield what is wrong with a row's last cell: a quoted sentence, or the word for tests that name the row."""
+    cell = row.cells[-1]
     if cell.startswith("page:"):
-        wrong = page_trouble(cell, shown.words)
-        yield from [wrong] if wrong else []
-        return
-    for name in (part.strip().strip("`") for part in cell.split(",")):
-        if wrong := test_trouble(name, shown.root):
+        if wrong := page_trouble(cell, proof.words):
             yield wrong
+    elif cell != TESTS:
+        yield f"'{cell}' is neither {TESTS} nor page: \"a sentence\""
+    elif row.cells[0] not in proof.named:
+        yield f"no test names it: write '# Conformance: {row.cells[0]}' above the test that shows it"
 
 
 def page_trouble(cell: str, words: str) -> str | None:
@@ -133,30 +178,6 @@ def page_trouble(cell: str, words: str) -> str | None:
     if len(quote.split()) < QUOTE_WORDS_MIN:
         return f"'{quote}' is too short to be a sentence of ours"
     return None if quote in words else f"no page of ours says '{quote}'"
-
-
-def test_trouble(name: str, root: Path) -> str | None:
-    """What is wrong with the name of a test: it has to be defined in the file it names."""
-    named = _TEST.fullmatch(name)
-    if named is None:
-        return f"'{name}' is neither tests/….py::test_name nor page: \"a sentence\""
-    path = root / named["path"]
-    if not path.is_file():
-        return f"there is no '{named['path']}'"
-    return None if named["name"] in tests_in(path) else f"'{named['path']}' has no test '{named['name']}'"
-
-
-def tests_in(path: Path) -> set[str]:
-    """The tests a file defines: ``test_name``, and ``TestClass::test_name`` for a method."""
-    body = ast.parse(path.read_bytes(), filename=str(path)).body
-    classes = [node for node in body if isinstance(node, ast.ClassDef)]
-    return {*_tests(body), *(f"{owner.name}::{name}" for owner in classes for name in _tests(owner.body))}
-
-
-def _tests(body: Iterable[ast.stmt]) -> Iterator[str]:
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-            yield node.name
 
 
 def _words(text: str) -> str:

@@ -81,6 +81,7 @@ def chosen(page: Page) -> str:
 class TestAC9:
     """Colour is the type, the line is the source; the legend says so with the same colours and lines."""
 
+    # Conformance: 004-087
     @pytest.mark.parametrize("theme", ["dark", "light"])
     @pytest.mark.parametrize("palette", ["document", "cvd"])
     def test_edges_and_legend_as_they_are_computed(
@@ -110,6 +111,7 @@ class TestAC9:
         colours = {one["type"]: one["colour"].replace(" ", "") for one in found}
         assert colours == {kind: rgb(colour).replace(" ", "") for kind, colour in COLOURS["document", "dark"].items()}
 
+    # Conformance: 004-070
     def test_each_entry_of_the_legend_switches_what_it_stands_for(self, look: Look, every_edge: Started) -> None:
         page = drawn(look(every_edge), "/graph")
         for word in (*TYPES, *LINES):
@@ -130,6 +132,7 @@ class TestAC9:
 
 
 class TestLooking:
+    # Conformance: 004-070
     @pytest.mark.parametrize("theme", ["dark", "light"])
     def test_every_picture_is_sound(self, look: Look, theme: str) -> None:
         window = look(theme=theme)

@@ -32,6 +32,7 @@ def events(names: list[str], execution: str) -> list[TraceEvent]:
     return told
 
 
+# Conformance: 004-006, 004-022, 004-038
 @given(st.lists(st.lists(NAMES, max_size=5), max_size=5))
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_a_graph_comes_back_exactly(store: Store, runs: list[list[str]]) -> None:
@@ -51,6 +52,7 @@ def test_a_graph_comes_back_exactly(store: Store, runs: list[list[str]]) -> None
     assert again.get_graph_snapshot() == engine.get_graph_snapshot()
 
 
+# Conformance: 004-006, 004-022, 004-038
 def test_another_opening_finds_what_was_kept(store: Store, open_store: Opener) -> None:
     engine = GraphEngine()
     engine.update_from_code_execution(events(["read", "write"], "e1"))
@@ -93,6 +95,7 @@ def test_units_that_records_tell_of_behind_a_place(store: Store) -> None:
     }
 
 
+# Conformance: 004-039
 def test_edges_are_indexed_by_type_by_source_and_by_both(store: Store) -> None:
     catalogues = {
         "SqliteDb": "SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'graph_edge'",

@@ -51,6 +51,7 @@ def ids(registry: SourceRegistry) -> list[str]:
     return [identity.source_id for identity, _ in registry.all()]
 
 
+# Conformance: 003-002, 003-006, 003-024
 def test_numbers_are_given_in_order_from_1_and_survive(open_registry: Opener) -> None:
     given = [open_registry().register(a_source(n)).source_id for n in range(5)]
     assert given == ["S1", "S2", "S3", "S4", "S5"]
@@ -58,6 +59,7 @@ def test_numbers_are_given_in_order_from_1_and_survive(open_registry: Opener) ->
     assert ids(open_registry()) == given
 
 
+# Conformance: 003-018, 003-021, 003-022
 def test_one_page_is_one_source_however_it_is_written(registry: SourceRegistry) -> None:
     first = registry.register(a_source(url="https://example.org/a"))
     again = registry.register(a_source(url="HTTP://EXAMPLE.org:80/a?utm_source=x#top"))
@@ -68,6 +70,7 @@ def test_one_page_is_one_source_however_it_is_written(registry: SourceRegistry) 
     assert registry.register(a_source(url="https://example.org/A")).source_id == "S2"
 
 
+# Conformance: 003-020
 def test_the_same_words_without_a_page_are_one_source(registry: SourceRegistry) -> None:
     said = {"snippet": "some words"}
     assert registry.register(a_source(metadata=said)).source_id == "S1"
@@ -113,6 +116,7 @@ def test_an_archived_copy_is_the_page(registry: SourceRegistry) -> None:
     assert merge.how.value == "work"
 
 
+# Conformance: 003-023, 003-058
 def test_richer_metadata_wins_and_nothing_is_lost(registry: SourceRegistry) -> None:
     registry.register(a_source(1, title="Attention", metadata={"year": 2017}))
     richer = registry.register(
@@ -213,6 +217,7 @@ def test_an_address_that_was_parted_from_its_work_keeps_its_own_page(registry: S
     assert ids(registry) == ["S1", "S2"]
 
 
+# Conformance: 003-003, 003-012, 003-028
 def test_usage_is_kept_by_kind_and_once(open_registry: Opener) -> None:
     registry = open_registry()
     registry.register(a_source(1))
@@ -256,6 +261,7 @@ def test_excerpts_are_kept_once_with_their_place(open_registry: Opener) -> None:
         registry.excerpt("S1", " ")
 
 
+# Conformance: 003-045
 def test_what_is_only_alike_is_suggested_and_never_merged(registry: SourceRegistry) -> None:
     passage = " ".join(f"word{n}" for n in range(60))
     registry.register(a_source(url="https://example.org/a", title="One"))
@@ -303,6 +309,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(
     assert registry.all() == before
 
 
+# Conformance: 003-015, 003-016
 def test_nobody_is_found_under_what_was_never_registered(registry: SourceRegistry) -> None:
     assert registry.get("S1") is None
     assert registry.get("no id") is None
@@ -330,6 +337,7 @@ def test_a_password_in_an_address_is_never_kept(open_registry: Opener, tmp_path:
     assert not any(b"correct-horse" in file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
 
 
+# Conformance: 003-070
 def test_concurrent_registrations_have_numbers_without_gaps(open_registry: Opener) -> None:
     registries = [open_registry() for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:

@@ -44,11 +44,13 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     return lambda: StoreSourceRepository(folder)
 
 
+# Conformance: 003-062
 def test_the_documents_names_are_there() -> None:
     assert [name for name in NAMES if not hasattr(custody.sources, name)] == []
     assert len(inspect.getsource(custody.sources).splitlines()) <= 60
 
 
+# Conformance: 003-070
 def test_64_registrations_at_once_have_ids_without_gaps_in_the_order_of_the_calls(make: Make) -> None:
     async def register(count: int) -> list[SourceIdentity]:
         repository: AbstractSourceRepository = make()
@@ -59,6 +61,7 @@ def test_64_registrations_at_once_have_ids_without_gaps_in_the_order_of_the_call
     assert asyncio.run(register(64)) == first
 
 
+# Conformance: 003-070
 def test_several_repositories_at_once_share_no_id(make: Make) -> None:
     async def register() -> list[SourceIdentity]:
         repositories: list[AbstractSourceRepository] = [make() for _ in range(4)]
@@ -68,6 +71,8 @@ def test_several_repositories_at_once_share_no_id(make: Make) -> None:
     assert {int(one.source_id[1:]) for one in given} == set(range(1, 65))
 
 
+# Conformance: 003-001, 003-006, 003-014, 003-015, 003-016, 003-017, 003-018, 003-025, 003-028, 003-098
+# Conformance: 003-112, 003-113, 003-115
 def test_the_documents_interface(make: Make) -> None:
     async def story() -> None:
         repository = make()
@@ -93,6 +98,7 @@ def test_the_documents_interface(make: Make) -> None:
     asyncio.run(story())
 
 
+# Conformance: 003-027
 def test_sources_are_ordered_by_the_number_in_their_id(make: Make) -> None:
     async def register() -> None:
         repository = make()

@@ -78,6 +78,7 @@ def decided(manager: TrustLineageManager, *decisions: DecisionType, agent: str =
         manager.record_decision(agent, decision, "abc1234", change_size=50, complexity=ChangeComplexity.TRIVIAL)
 
 
+# Conformance: 001-070, 001-071, 001-072, 001-073, 001-074, 001-075, 001-076, 001-077, 001-079
 def test_the_documents_examples_run(tmp_path: Path) -> None:
     ran = subprocess.run([sys.executable, "-c", EXAMPLES], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
@@ -93,11 +94,13 @@ def test_the_documents_examples_run(tmp_path: Path) -> None:
     assert (tmp_path / ".ai-git" / "custody.db").exists()
 
 
+# Conformance: 001-025
 def test_the_plain_formula_of_the_document(manager: TrustLineageManager) -> None:
     decided(manager, DecisionType.ACCEPTED, DecisionType.ACCEPTED, DecisionType.MODIFIED, DecisionType.REJECTED)
     assert manager.get_trust_score("agent-001").score == pytest.approx(0.47495)
 
 
+# Conformance: 001-016
 def test_a_stranger_has_the_score_of_a_newcomer_and_no_profile(manager: TrustLineageManager) -> None:
     score = manager.get_trust_score("nobody")
     assert (score.score, score.confidence, manager.get_trust_tier("nobody")) == (0.5, 0.0, TrustTier.MEDIUM)
@@ -106,6 +109,7 @@ def test_a_stranger_has_the_score_of_a_newcomer_and_no_profile(manager: TrustLin
         manager.get_agent_profile("nobody")
 
 
+# Conformance: 001-004, 001-047
 def test_after_ten_decisions_small_changes_land_alone(manager: TrustLineageManager) -> None:
     decided(manager, *[DecisionType.ACCEPTED] * 9)
     assert not manager.should_auto_approve("agent-001", 30)
@@ -115,6 +119,7 @@ def test_after_ten_decisions_small_changes_land_alone(manager: TrustLineageManag
     assert not refused and refused.reasons == ("the change has 501 line(s), more than the 500 of VERIFIED",)
 
 
+# Conformance: 001-078
 def test_history_is_newest_first(manager: TrustLineageManager, clock: Clock) -> None:
     for day, name in enumerate(("first", "second", "third")):
         clock.day = day
@@ -122,17 +127,20 @@ def test_history_is_newest_first(manager: TrustLineageManager, clock: Clock) -> 
     assert [record.commit_hash for record in manager.get_agent_history("a", limit=2)] == ["third", "second"]
 
 
+# Conformance: 001-071
 def test_what_was_recorded_is_still_there_for_the_next_manager(tmp_path: Path, manager: TrustLineageManager) -> None:
     decided(manager, DecisionType.REJECTED)
     assert TrustLineageManager(tmp_path / "store").get_agent_profile("agent-001").rejected_count == 1
 
 
+# Conformance: 001-045
 def test_a_score_fades_when_it_is_read(manager: TrustLineageManager, clock: Clock) -> None:
     decided(manager, DecisionType.ACCEPTED)
     clock.day = 30
     assert manager.get_trust_score("agent-001").score == pytest.approx(0.575)
 
 
+# Conformance: 001-063
 def test_a_recovery_lifts_and_then_waits_a_week(manager: TrustLineageManager, clock: Clock) -> None:
     decided(manager, DecisionType.REJECTED)
     assert manager.apply_recovery("agent-001", 0.5).score == pytest.approx(0.40)
@@ -150,6 +158,7 @@ def test_a_recovery_of_nothing_is_refused(manager: TrustLineageManager, boost: f
         manager.apply_recovery("agent-001", boost)
 
 
+# Conformance: 001-068
 def test_nobody_new_starts_with_a_recovery(manager: TrustLineageManager) -> None:
     with pytest.raises(UnknownAgent):
         manager.apply_recovery("nobody", 0.05)
@@ -187,6 +196,7 @@ def test_the_same_decision_id_is_taken_once(manager: TrustLineageManager) -> Non
         manager.record_decision("a", DecisionType.REJECTED, "abc1234", decision_id="pr-1")
 
 
+# Conformance: 001-080, 001-081, 001-084, 001-085, 001-086, 001-087
 def test_the_documents_file_and_variables_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config.yaml").write_text(
         "trust:\n  decay_half_life_days: 10\n  recovery_rate: 0.02\n  ema_alpha: 0.5\n"
@@ -202,18 +212,21 @@ def test_the_documents_file_and_variables_are_read(tmp_path: Path, monkeypatch: 
     assert manager.get_trust_tier("agent-001") is TrustTier.MEDIUM
 
 
+# Conformance: 001-085, 001-086, 001-087
 def test_without_file_and_variables_the_documents_defaults_hold(manager: TrustLineageManager) -> None:
     rules = manager.rules
     assert (rules.decay_half_life_days, rules.recovery_rate, rules.ema_alpha) == (30, 0.05, 0.3)
     assert (rules.profile, rules.tier_score_min) == ("document", (0, 0.2, 0.4, 0.6, 0.8))
 
 
+# Conformance: 001-083
 def test_thresholds_out_of_order_are_an_error_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANSIBEL_TRUST_THRESHOLD_HIGH", "0.3")
     with pytest.raises(InputError, match=r"falls from 0\.4 \(entry 3\) to 0\.3 \(entry 4\).*THRESHOLD_HIGH"):
         TrustLineageManager(tmp_path)
 
 
+# Conformance: 001-084
 def test_an_unknown_key_of_the_file_and_a_link_in_its_place_are_refused(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("trust:\n  decay_half_life: 10\n")
     with pytest.raises(InputError, match="decay_half_life"):

@@ -19,12 +19,14 @@ def lines(findings: list[AttributionFinding]) -> list[str]:
     return [str(one.lines) for one in merge_findings(findings)]
 
 
+# Conformance: 000-097
 def test_neighbours_of_one_trace_and_tier_are_one() -> None:
     findings = [at(1, 3), at(4, 4), at(5, 9)]
     assert lines(findings) == ["1-9"]
     assert merge_findings(findings)[0].findings == tuple(findings)
 
 
+# Conformance: 000-097
 def test_another_trace_or_another_tier_stays_apart() -> None:
     assert lines([at(1, 3), at(4, 6, "t2"), at(7, 9)]) == ["1-3", "4-6", "7-9"]
     assert lines([at(1, 3), at(4, 6, **LINKED)]) == ["1-3", "4-6"]

@@ -50,10 +50,12 @@ LINK, HASH, PARENT, ANCESTOR, MATCH, OVERLAP, TIME = (
 EVERYTHING: dict[str, Any] = {**LINKED, **AT_PARENT, **IN_TIME}
 
 
+# Conformance: 000-008
 def test_every_weight_has_a_signal_and_every_signal_a_weight() -> None:
     assert set(SIGNALS) == set(AttributeRules().points)
 
 
+# Conformance: 000-002, 000-035
 @pytest.mark.parametrize(
     ("entries", "fields", "signals", "score", "tier"),
     [
@@ -107,6 +109,7 @@ def test_a_trace_is_attributed_by_what_was_seen_of_it(
     assert (names(finding), finding.evidence.score, finding.tier) == (signals, score, tier)
 
 
+# Conformance: 000-047
 @pytest.mark.parametrize(
     ("entries", "fields"),
     [
@@ -128,6 +131,7 @@ def test_without_a_range_or_a_link_with_hash_or_parent_there_is_no_answer(
     assert refusal(a_candidate("t1", *entries, **fields)) == NOT_ENOUGH
 
 
+# Conformance: 000-012, 000-049
 def test_time_alone_never_attributes() -> None:
     assert refusal(a_candidate("t1", **IN_TIME)) == NOT_ENOUGH
 
@@ -137,6 +141,7 @@ def test_no_trace_and_no_trace_of_this_file_are_said_as_such() -> None:
     assert refusal(a_candidate("t1", HASHED, INSIDE, **EVERYTHING, path=OTHER_FILE)) == NONE_TOUCHED
 
 
+# Conformance: 000-009, 000-050, 000-051, 000-052
 def test_the_gate_is_that_of_section_6_for_every_set_of_signals() -> None:
     every = list(SIGNALS)
     for chosen in range(2 ** len(every)):
@@ -147,11 +152,13 @@ def test_the_gate_is_that_of_section_6_for_every_set_of_signals() -> None:
         assert is_enough(evidence) == (structural and combined), seen
 
 
+# Conformance: 000-048
 def test_the_tables_of_the_gate_speak_of_signals_only() -> None:
     assert set(STRUCTURAL) == set(SIGNALS) - {TIME}
     assert {name for names in COMBINATIONS for name in names} < set(SIGNALS)
 
 
+# Conformance: 000-010, 000-058, 000-059, 000-060, 000-061, 000-062
 @pytest.mark.parametrize(
     ("score", "tier"),
     [
@@ -175,6 +182,7 @@ def test_the_tiers_begin_where_section_7_says(score: float, tier: int | None) ->
     assert tier_of(evidence, DOCUMENT) == tier
 
 
+# Conformance: 000-056
 @pytest.mark.parametrize("missing", [LINK, HASH])
 def test_tier_1_needs_link_and_hash_whatever_the_score(missing: str) -> None:
     evidence = Evidence(tuple(Signal(name, 200, "seen") for name in (LINK, HASH, MATCH) if name != missing), DIGEST)
@@ -212,6 +220,7 @@ def test_grades_rise_from_a_claim_to_an_attestation() -> None:
     ]
 
 
+# Conformance: 000-065, 000-066, 000-067, 000-068, 000-069, 000-070
 @pytest.mark.parametrize(
     ("entries", "fields", "confidence"),
     [
@@ -229,11 +238,13 @@ def test_a_tier_stands_for_a_fixed_confidence(
     assert answer(a_candidate("t1", *entries, **fields)).confidence == confidence
 
 
+# Conformance: 000-063
 def test_no_points_at_all_are_no_answer() -> None:
     rules = dataclasses.replace(DOCUMENT, points={name: 0 for name in SIGNALS})
     assert refusal(a_candidate("t1", HASHED, INSIDE, **EVERYTHING), rules=rules) == NOT_ENOUGH
 
 
+# Conformance: 000-044
 def test_each_signal_says_why_and_names_its_records() -> None:
     finding = answer(a_candidate("t1", HASHED, INSIDE, **EVERYTHING))
     said = {signal.name: (signal.why, signal.records) for signal in finding.evidence.signals}
@@ -250,6 +261,7 @@ def test_each_signal_says_why_and_names_its_records() -> None:
 # --- who is the answer ------------------------------------------------------------------------------------------------
 
 
+# Conformance: 000-011
 def test_the_better_score_wins_before_all_else() -> None:
     better = a_candidate("z", INSIDE, **LINKED, at_ns=NOON - 30 * HOUR)
     worse = a_candidate("a", INSIDE, **IN_TIME, supports=11)
@@ -303,6 +315,7 @@ def test_a_claim_with_more_points_does_not_displace_what_is_certain() -> None:
     assert (finding.candidate, finding.tier) == (certain, 1)
 
 
+# Conformance: 000-054
 def test_a_trace_without_enough_evidence_gives_way_to_a_weaker_one_that_has_it() -> None:
     strong_but_gated = a_candidate("a", **LINKED, **IN_TIME)
     weak = a_candidate("z", NEAR)
@@ -312,6 +325,7 @@ def test_a_trace_without_enough_evidence_gives_way_to_a_weaker_one_that_has_it()
 # --- the range that is shown ------------------------------------------------------------------------------------------
 
 
+# Conformance: 000-082, 000-083
 @pytest.mark.parametrize(
     ("ranges", "best"),
     [
@@ -334,6 +348,7 @@ def test_without_ranges_there_is_no_best_range() -> None:
     assert best_range(a_segment(), a_candidate("t1", HASHED, **LINKED)) is None
 
 
+# Conformance: 000-003, 000-091
 def test_an_answer_is_either_a_trace_or_a_reason() -> None:
     assert isinstance(found(a_candidate("t1", INSIDE)), TraceAttribution)
     assert isinstance(found(a_candidate("t1", an_entry(text=OTHER_TEXT))), NoAttribution)

@@ -105,6 +105,7 @@ def test_the_order_of_rows_never_matters(
     assert found(segment, shuffled, rules) == found(segment, some, rules)
 
 
+# Conformance: 000-013
 @given(segments, several, candidates, rule_sets)
 def test_a_trace_of_another_file_changes_nothing(
     segment: Segment, some: list[TraceCandidate], stranger: TraceCandidate, rules: AttributeRules

@@ -10,6 +10,7 @@ def path(text: str) -> RepoPath:
     return RepoPath.of(text)
 
 
+# Conformance: 000-032
 @pytest.mark.parametrize(
     ("traced", "files", "named"),
     [

@@ -18,6 +18,7 @@ from tests.builders.rules import taken_though_impossible
 RULES = AttributeRules()
 
 
+# Conformance: 000-036, 000-037, 000-038, 000-041, 000-042, 000-043
 def test_the_points_are_those_of_section_5() -> None:
     assert dict(RULES.points) == {
         "commit_link": 40,
@@ -30,6 +31,7 @@ def test_the_points_are_those_of_section_5() -> None:
     }
 
 
+# Conformance: 000-065, 000-066, 000-067, 000-068, 000-069, 000-070
 def test_the_tiers_are_those_of_section_7() -> None:
     assert RULES.tier_points_min == (95, 80, 60, 45, 25)
     assert dict(zip(TIERS, RULES.tier_confidence, strict=True)) == {
@@ -42,6 +44,7 @@ def test_the_tiers_are_those_of_section_7() -> None:
     }
 
 
+# Conformance: 000-028, 000-081
 def test_the_other_numbers_of_the_document_and_its_page() -> None:
     assert (RULES.near_lines_max, REVISION_DIGITS_MIN, CANDIDATES_MIN) == (5, 7, 5)
     assert (RULES.window_hours_before, RULES.window_hours_after) == (24, 1)

@@ -29,6 +29,7 @@ def sees(
     return SIGNALS[name](segment or a_segment(), candidate, rules)
 
 
+# Conformance: 000-036
 def test_a_link_is_seen_where_a_record_says_so() -> None:
     assert sees("commit_link", a_candidate("t1", **LINKED))
     assert not sees("commit_link", a_candidate("t1"))
@@ -37,11 +38,13 @@ def test_a_link_is_seen_where_a_record_says_so() -> None:
 # --- content hash -----------------------------------------------------------------------------------------------------
 
 
+# Conformance: 000-037
 @pytest.mark.parametrize("level", ["conversation", "change", "file"])
 def test_a_hash_counts_at_every_level(level: str) -> None:
     assert sees("content_hash", a_candidate("t1", an_entry(text=TEXT, level=level)))
 
 
+# Conformance: 000-075
 @pytest.mark.parametrize(
     ("digits", "seen"), [(64, True), (16, True), (9, True), (8, True), (7, False), (1, False), (0, False)]
 )
@@ -50,12 +53,14 @@ def test_a_hash_is_compared_on_the_shorter_length_and_never_below_8_digits(digit
     assert bool(sees("content_hash", a_candidate("t1", an_entry(text=written)))) == seen
 
 
+# Conformance: 000-074
 @pytest.mark.parametrize("write", [str.upper, str.lower, lambda text: text.removeprefix("sha256:")])
 def test_prefix_and_case_of_a_hash_do_not_matter(write: object) -> None:
     assert callable(write)
     assert sees("content_hash", a_candidate("t1", an_entry(text=ContentHash(write(str(TEXT))))))
 
 
+# Conformance: 000-089
 def test_the_covering_entry_is_named_first_then_conversation_change_file() -> None:
     entries = [
         an_entry(40, 50, text=TEXT, level="conversation"),
@@ -67,6 +72,7 @@ def test_the_covering_entry_is_named_first_then_conversation_change_file() -> No
     assert str(sees("content_hash", a_candidate("t1", *entries[:1]))).endswith("for its conversation, lines 40-50")
 
 
+# Conformance: 000-089
 def test_any_hash_of_the_file_counts_where_the_covering_one_does_not_match() -> None:
     entries = [an_entry(12, 18, text=OTHER_TEXT), an_entry(40, 50, text=TEXT)]
     assert sees("content_hash", a_candidate("t1", *entries))
@@ -80,6 +86,7 @@ def test_another_text_is_not_seen() -> None:
 # --- revision ---------------------------------------------------------------------------------------------------------
 
 
+# Conformance: 000-038, 000-046
 @pytest.mark.parametrize(
     ("revision", "seen"),
     [
@@ -102,6 +109,7 @@ def test_a_root_commit_has_no_parent_to_match() -> None:
     assert not sees("revision_parent", a_candidate("t1", revision=PARENT), a_segment(parent=None))
 
 
+# Conformance: 000-039
 def test_an_ancestor_counts_only_where_it_is_not_the_parent() -> None:
     assert sees("revision_ancestor", a_candidate("t1", **AT_ANCESTOR))
     assert not sees("revision_ancestor", a_candidate("t1", revision=PARENT, precedes=True))
@@ -118,6 +126,7 @@ def test_parent_and_ancestor_are_never_both_seen(revision: str | None, precedes:
 # --- ranges -----------------------------------------------------------------------------------------------------------
 
 
+# Conformance: 000-041, 000-080, 000-081
 @pytest.mark.parametrize(
     ("first", "last", "match", "overlap"),
     [
@@ -140,17 +149,20 @@ def test_a_range_matches_at_the_midpoint_and_overlaps_within_5_lines(
     assert bool(sees("range_overlap", candidate)) == overlap
 
 
+# Conformance: 000-021, 000-095
 def test_the_midpoint_of_an_even_stretch_is_its_lower_middle() -> None:
     candidate = a_candidate("t1", an_entry(11, 11))
     assert sees("range_match", candidate, a_segment(lines=Lines(10, 13)))
 
 
+# Conformance: 000-042
 def test_a_near_miss_listed_first_does_not_hide_the_hit_behind_it() -> None:
     candidate = a_candidate("t1", an_entry(16, 30), an_entry(10, 20))
     assert sees("range_match", candidate)
     assert not sees("range_overlap", candidate)
 
 
+# Conformance: 000-079
 @pytest.mark.parametrize("level", ["conversation", "change", "file"])
 def test_a_range_counts_at_every_level(level: str) -> None:
     assert sees("range_match", a_candidate("t1", an_entry(10, 20, level=level)))
@@ -159,6 +171,7 @@ def test_a_range_counts_at_every_level(level: str) -> None:
 # --- time -------------------------------------------------------------------------------------------------------------
 
 
+# Conformance: 000-028, 000-043
 @pytest.mark.parametrize(
     ("at_ns", "seen"),
     [

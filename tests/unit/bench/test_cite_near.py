@@ -47,6 +47,7 @@ def test_every_edit_changes_a_text_and_keeps_some_of_it(name: str) -> None:
     assert set(changed.lower().split()) & set(text.split())
 
 
+# Conformance: 003-050
 def test_the_figures_are_the_same_for_the_same_seed_and_winnowing_finds_passages(repository: Path) -> None:
     outs = []
     for _ in range(2):

@@ -38,6 +38,7 @@ def test_a_report_that_is_in_order_passes() -> None:
     assert (audit(PASSING, RULES).coverage.cited, audit(PASSING, RULES).coverage.total) == (3, 3)
 
 
+# Conformance: 003-005, 003-067, 003-090, 003-092
 @pytest.mark.parametrize(
     ("data", "code", "place"),
     [
@@ -102,6 +103,7 @@ def test_every_code_has_a_check_a_meaning_and_a_remedy() -> None:
         assert about.name and about.meaning.endswith(".") and not about.remedy.endswith(".")
 
 
+# Conformance: 003-092
 def test_ids_may_have_gaps_and_any_order() -> None:
     text = b"Prices rose by 12% [S9]. Catches fell by 3% [S4].\n\n## Sources\n\n- [S4] A <https://example.org/a>\n"
     assert codes(text + b"- [S9] B <https://example.org/b>\n") == set()
@@ -142,6 +144,7 @@ def test_lines_end_as_they_end_elsewhere() -> None:
         assert found(changed(b"[1, 2]", b"[1, 9]").replace(b"\n", end), CitationCode.UNKNOWN)[0][:2] == (5, 32)
 
 
+# Conformance: 003-093
 def test_the_minimum_of_coverage_is_a_rule() -> None:
     half = changed(b" [2].", b".").replace(b"[1, 2]", b"[2]").replace(b"than before [2]", b"than before [2]")
     assert "CITE-COVERAGE" not in codes(half, CiteRules(coverage_min=0.6))
@@ -165,6 +168,7 @@ def test_an_audit_is_the_same_every_time_and_in_the_order_of_the_text(data: byte
     assert places == sorted(places)
 
 
+# Conformance: 003-091, 003-096
 @given(st.integers(1, 6), st.sampled_from(list(ConversionTarget)), st.data())
 @settings(deadline=None)
 def test_a_passing_report_fails_without_all_markers_of_any_one_source(

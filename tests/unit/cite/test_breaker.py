@@ -32,6 +32,7 @@ def test_it_opens_at_the_last_failure_one_after_the_other() -> None:
     assert (breaker.is_closed, breaker.state, breaker.enter(59.9)) == (False, BreakerState.OPEN, None)
 
 
+# Conformance: 003-054
 def test_after_the_cool_down_there_is_exactly_one_probe() -> None:
     breaker = opened()
     assert breaker.enter(59.999) is None

@@ -38,6 +38,7 @@ def passage(text: str, digest: str = "") -> ExcerptEvent:
     return ExcerptEvent(stamp=Stamp(id="e", at_ns=1), number=3, digest=digest or text, text=text)
 
 
+# Conformance: 003-046, 003-047, 003-048, 003-049
 @pytest.mark.parametrize(
     ("level", "lines"),
     [
@@ -67,6 +68,7 @@ def test_there_are_four_levels_and_only_registered_sources_have_them() -> None:
         compress(replace(SOURCE, source_id=None), TEXT, 0, RULES)
 
 
+# Conformance: 003-044
 @given(TEXTS, st.sampled_from(Level), TEXTS)
 def test_restoring_gives_exactly_level_0_whatever_was_kept_since(text: str, level: Level, later: str) -> None:
     compressor = RestorableSourceCompressor(held(SOURCE, text + later))
@@ -98,6 +100,7 @@ def test_no_text_and_no_title_passes_for_another_source(title: str, text: str, l
     assert all(sign.isprintable() or sign in "\n\u200c\u200d" for sign in lines)
 
 
+# Conformance: 003-047
 @given(TEXTS, st.integers(1, 5))
 def test_key_sentences_are_few_short_and_of_the_text(text: str, most: int) -> None:
     rules = CiteRules(brief_sentences=most)

@@ -55,6 +55,7 @@ def built(found: list[ContextCandidate], asked: ContextRequest) -> Context | Non
         return None
 
 
+# Conformance: 003-100
 @given(candidates, budgets, objectives, st.sampled_from(sorted(COUNTS)))
 def test_the_budget_is_never_exceeded_however_tokens_are_counted(
     found: list[ContextCandidate], budget: int, wanted: tuple[str, ...], name: str
@@ -78,6 +79,7 @@ def test_the_same_sources_in_any_order_give_the_same_bytes(
     assert built(found, asked) == built(shuffled, asked)
 
 
+# Conformance: 003-100
 @given(candidates, budgets, st.none() | st.text(max_size=400), objectives)
 def test_a_later_source_changes_no_earlier_line_while_levels_stay(
     found: list[ContextCandidate], budget: int, text: str | None, wanted: tuple[str, ...]
@@ -112,6 +114,7 @@ def test_levels_of_before_are_held_while_they_fit(found: list[ContextCandidate],
         assert after.text.startswith(before.text)
 
 
+# Conformance: 003-046
 def test_what_stays_whole_is_what_stands_highest_and_others_are_shown_by_less() -> None:
     rules = CiteRules(recent_sources=2)
     found = [one(n) for n in range(1, 7)]
@@ -170,6 +173,7 @@ def test_two_sources_with_one_id_are_refused() -> None:
         build_context([one(1), one(1)], ContextRequest())
 
 
+# Conformance: 003-052
 @pytest.mark.parametrize(
     ("better", "attention"),
     [

@@ -32,6 +32,7 @@ def rows_of(contract: str) -> list[str]:
     return between[0].split("\n")
 
 
+# Conformance: 003-083
 def test_a_source_is_a_row_of_id_title_and_address() -> None:
     assert rows_of(citation_contract(SOURCES)) == [
         "S1 – Fishery statistics (https://example.org/statistics)",
@@ -43,6 +44,7 @@ def test_a_source_is_a_row_of_id_title_and_address() -> None:
     )
 
 
+# Conformance: 003-005, 003-088
 def test_the_contract_has_its_rules_and_its_checklist() -> None:
     contract = citation_contract(SOURCES, CiteRules(coverage_min=0.75))
     assert "put the id of the source in square brackets behind it" in contract
@@ -63,6 +65,7 @@ def test_without_sources_the_contract_says_so() -> None:
     assert "There are no sources yet." in executor_context([])
 
 
+# Conformance: 003-089
 def test_the_executor_is_asked_for_ids() -> None:
     context = executor_context(SOURCES)
     assert rows_of(context) == rows_of(citation_contract(SOURCES))
@@ -85,6 +88,7 @@ def test_a_title_stays_in_its_row() -> None:
     )
 
 
+# Conformance: 003-088
 @given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=5))
 def test_there_are_as_many_rows_as_sources_whatever_they_are_called(said: list[tuple[str, str]]) -> None:
     sources = [
@@ -111,6 +115,7 @@ def test_findings_are_rows_with_the_markers_of_their_sources() -> None:
     assert findings_context([]) == ""
 
 
+# Conformance: 003-094
 def test_the_reminder_names_exactly_what_is_missing_with_its_place() -> None:
     text = "# Prices\n\nThe price rose by 12% [S9].\nCatches fell to 3,000 tonnes. Boats shrank by 3%.\n"
     audit = audit_draft(ReportDraft.of(text.encode(), SOURCES), CiteRules())

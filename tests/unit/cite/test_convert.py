@@ -53,10 +53,12 @@ def made(text: str, to: ConversionTarget = ConversionTarget.FOOTNOTES) -> str:
     return convert(text.encode(), to).text.decode()
 
 
+# Conformance: 003-004, 003-066
 def test_footnotes_are_numbered_by_first_use() -> None:
     assert convert(REPORT, ConversionTarget.FOOTNOTES).text == FOOTNOTES
 
 
+# Conformance: 003-084
 def test_sources_are_a_numbered_list() -> None:
     assert convert(REPORT, ConversionTarget.SOURCES).text == SOURCES
 
@@ -75,6 +77,7 @@ def test_there_and_back_is_the_same_text() -> None:
     )
 
 
+# Conformance: 003-087
 def test_without_markers_the_list_is_headed_references() -> None:
     for to in (ConversionTarget.FOOTNOTES, ConversionTarget.SOURCES):
         assert made("Words.\n\n## Sources\n\n- [S1] One https://example.org/1\n", to) == (
@@ -261,6 +264,7 @@ def test_nothing_outside_markers_and_list_changes(data: bytes, to: ConversionTar
         assert (change.start, change.end) in markers or in_list, change
 
 
+# Conformance: 003-066
 @given(a_report(), TARGETS)
 @settings(deadline=None)
 def test_converting_twice_is_converting_once(data: bytes, to: ConversionTarget) -> None:

@@ -97,6 +97,7 @@ def test_items_are_prose() -> None:
     ]
 
 
+# Conformance: 003-085, 003-093
 def test_coverage_counts_cited_among_those_with_evidence_and_names_the_places_of_the_others() -> None:
     text = "Prices rose by 12% [1]. Hello there all of you.\n\n价格下降了3个百分点左右。Thanks a lot [2]."
     coverage = coverage_of(AuditSubject.of((text + LIST).encode()), RULES)

@@ -28,6 +28,7 @@ def saved(text: str, sources: tuple[ResearchSource, ...] = SOURCES) -> str:
     return footnoted(ReportDraft.of(text.encode(), sources)).text.decode()
 
 
+# Conformance: 003-004
 def test_a_text_that_cites_every_source_passes_and_becomes_footnotes() -> None:
     assert codes(TEXT) == []
     assert (
@@ -49,6 +50,7 @@ Boats were smaller than before [^3][^2].
     )
 
 
+# Conformance: 003-067, 003-090
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -119,6 +121,7 @@ def test_sections_are_named_by_their_headings() -> None:
     }
 
 
+# Conformance: 003-085
 def test_a_report_carries_its_metrics_and_its_warning() -> None:
     fine = cited_report(TEXT, SOURCES)
     assert fine.passed and fine.warning is None
@@ -146,6 +149,7 @@ def test_half_a_character_is_found_and_nothing_breaks() -> None:
     assert "r\ud800se" in report.text
 
 
+# Conformance: 003-066, 003-084
 @settings(deadline=None)
 @given(st.data())
 def test_footnotes_are_the_sources_each_once_by_first_use(data: st.DataObject) -> None:
@@ -164,6 +168,7 @@ def test_footnotes_are_the_sources_each_once_by_first_use(data: st.DataObject) -
     assert {one.source_id for one in made.sources} == {one.source_id for one in sources}
 
 
+# Conformance: 003-091
 @settings(deadline=None)
 @given(st.data())
 def test_removing_all_markers_of_any_one_source_makes_a_passing_text_fail(data: st.DataObject) -> None:

@@ -9,6 +9,7 @@ from custody.cite.wire import CslDate, CslSource
 FORMAT = FootnoteFormatter()
 
 
+# Conformance: 003-114
 def test_a_footnote_is_title_publisher_year_and_address() -> None:
     source = ResearchSource(title="Prices", url="https://example.org/a", metadata={"publisher": "Agency", "year": 2024})
     assert FORMAT.format_inline("S3") == "[S3]"

@@ -177,11 +177,13 @@ A_URL = st.builds(
 )
 
 
+# Conformance: 003-021
 @pytest.mark.parametrize(("one", "other"), SAME_PAGE)
 def test_addresses_of_one_page_have_one_key(one: str, other: str) -> None:
     assert url_key(one) == url_key(other) is not None
 
 
+# Conformance: 003-021
 @pytest.mark.parametrize(("one", "other"), OTHER_PAGE)
 def test_addresses_of_different_pages_have_different_keys(one: str, other: str) -> None:
     assert None is not url_key(one) != url_key(other) is not None
@@ -196,6 +198,7 @@ def test_what_names_no_page_has_no_key_and_is_refused_as_a_source(url: str) -> N
             keys_of(ResearchSource(title="t", url=url))
 
 
+# Conformance: 003-065
 @given(A_URL)
 def test_a_key_is_the_key_of_itself(url: str) -> None:
     key = url_key(url)
@@ -295,6 +298,7 @@ def test_what_holds_no_page_is_no_wrapper(url: str) -> None:
     assert unwrap_url(url) is None
 
 
+# Conformance: 003-020
 def test_a_source_without_page_and_work_is_known_by_title_and_snippet() -> None:
     one = ResearchSource(title="A  Title", metadata={"snippet": "Some words"})
     assert (
@@ -332,6 +336,7 @@ def test_credentials_are_taken_out_of_a_url() -> None:
     assert without_credentials("no url") == "no url"
 
 
+# Conformance: 003-045, 003-101
 def test_near_copies_show_and_others_do_not() -> None:
     words = [f"word{n}" for n in range(200)]
     whole = content_key(" ".join(words))

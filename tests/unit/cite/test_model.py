@@ -26,6 +26,7 @@ from custody.cite.results import (
 )
 
 
+# Conformance: 003-030
 def test_a_source_has_the_documents_fields_and_defaults() -> None:
     source = ResearchSource(title="t")
     assert [(field.name, getattr(source, field.name)) for field in fields(source)] == [
@@ -43,6 +44,7 @@ def test_a_source_has_the_documents_fields_and_defaults() -> None:
     ]
 
 
+# Conformance: 003-009, 003-010, 003-012, 003-095
 def test_identity_and_usage_are_the_documents() -> None:
     assert SourceIdentity.build(3, "url:x") == SourceIdentity(source_id="S3", canonical_key="url:x", version=1)
     assert SourceUsage("S1") == SourceUsage("S1", (), (), (), ())
@@ -50,6 +52,7 @@ def test_identity_and_usage_are_the_documents() -> None:
         SourceUsage("S1").source_id = "S2"  # type: ignore[misc]
 
 
+# Conformance: 003-031, 003-032, 003-034
 @pytest.mark.parametrize(
     ("said", "wrong"),
     [
@@ -76,6 +79,7 @@ def test_what_a_source_cannot_be_is_named(said: dict[str, Any], wrong: str) -> N
         ResearchSource(**said)
 
 
+# Conformance: 003-033, 003-064
 def test_metadata_is_the_sources_own() -> None:
     said = {"tags": ["a"], "when": datetime(2026, 1, 31, tzinfo=UTC)}
     source = ResearchSource(title="t", metadata=said)
@@ -88,12 +92,14 @@ def test_metadata_is_the_sources_own() -> None:
         ResearchSource(title="t", metadata=deep)
 
 
+# Conformance: 003-035
 @pytest.mark.parametrize("text", ["", "yesterday", "2026-13-01", "2026-02-30", "31.01.2026", "2026-01-31T25:00:00Z"])
 def test_what_is_no_date_is_refused(text: str) -> None:
     with pytest.raises(SourceError, match="which is no date"):
         moment_from(text)
 
 
+# Conformance: 003-058, 003-059, 003-063
 def test_only_a_registered_source_that_was_not_degraded_is_validated() -> None:
     registered = ResearchSource(title="t", source_id="S1", canonical_key="text:x")
     assert is_validated(registered)
@@ -103,6 +109,7 @@ def test_only_a_registered_source_that_was_not_degraded_is_validated() -> None:
     assert not is_validated(worse)
 
 
+# Conformance: 003-003, 003-037, 003-039
 def test_a_finding_leads_with_the_id_of_its_source() -> None:
     source = ResearchSource(title="t", source_id="S3")
     assert HierarchicalFinding(finding="x", source=source).source_ids == ("S3",)
@@ -122,6 +129,7 @@ def test_the_same_finding_has_the_same_id_and_another_has_another() -> None:
     assert HierarchicalFinding(finding_id="f").finding_id == "f"
 
 
+# Conformance: 003-040, 003-041
 def test_results_record_usage_once_by_kind() -> None:
     results = ResearchResults()
     for _ in range(2):
@@ -132,6 +140,7 @@ def test_results_record_usage_once_by_kind() -> None:
         results.record_usage("one", finding_id="f1")
 
 
+# Conformance: 003-081, 003-108
 def test_usage_of_old_results_is_filled_in_from_their_findings() -> None:
     finding = HierarchicalFinding(finding_id="f1", source_ids=("S1",), supporting_source_ids=("S2",))
     results = ResearchResults(findings=(finding,), clusters=(FindingCluster(cluster_id="c1", source_ids=("S2",)),))
@@ -139,6 +148,7 @@ def test_usage_of_old_results_is_filled_in_from_their_findings() -> None:
     assert results.source_usage == {"S1": SourceUsage("S1", ("f1",)), "S2": SourceUsage("S2", ("f1",), ("c1",))}
 
 
+# Conformance: 003-080, 003-082
 def test_sources_consulted_counts_each_source_once_in_the_order_of_ids() -> None:
     told = [ResearchSource(title="t", source_id=one) for one in ("S10", "S2", "S10")]
     results = with_sources(ResearchResults(), told)
@@ -146,6 +156,7 @@ def test_sources_consulted_counts_each_source_once_in_the_order_of_ids() -> None
     assert results.metadata.sources_consulted == 2
 
 
+# Conformance: 003-107
 def test_sources_from_before_ids_get_ids_with_a_warning_and_share_none() -> None:
     told = [ResearchSource(title=t, source_id=i) for t, i in (("a", "S2"), ("b", None), ("c", "S2"), ("d", "S7"))]
     loaded = with_ids(told)
@@ -154,6 +165,7 @@ def test_sources_from_before_ids_get_ids_with_a_warning_and_share_none() -> None
     assert with_ids(loaded.sources).warnings == ()
 
 
+# Conformance: 003-078
 def test_a_source_is_read_from_what_json_has() -> None:
     source = source_from({"url": "https://example.org", "date": "2024-02-29", "snippet": "s", "metadata": {"year": 1}})
     assert (source.title, source.date, source.metadata) == ("", moment_from("2024-02-29"), {"snippet": "s", "year": 1})
@@ -161,6 +173,7 @@ def test_a_source_is_read_from_what_json_has() -> None:
         source_from({"title": "t", "date": "soon"})
 
 
+# Conformance: 003-007, 003-074, 003-075, 003-076
 def test_the_metrics_have_the_documents_names() -> None:
     made = quality_metrics(citation_coverage=0.5, orphaned_sources=1, audit_failures=2)
     assert made == {"citation_coverage": 0.5, "orphaned_sources": 1.0, "audit_failures": 2.0}

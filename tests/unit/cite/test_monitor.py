@@ -42,6 +42,7 @@ def told(
     return monitor
 
 
+# Conformance: 003-102
 def test_the_figures_are_those_that_were_told() -> None:
     monitor = ContextPerformanceMonitor()
     for n in range(20):
@@ -68,6 +69,7 @@ def test_nothing_told_is_nothing_known() -> None:
     assert (seen.dedup_effectiveness, seen.prefetch_used) == (None, None)
 
 
+# Conformance: 003-077
 @pytest.mark.parametrize(
     ("tell", "steps"),
     [

@@ -25,6 +25,7 @@ def a_text(seed: int, count: int = 300) -> str:
     return " ".join("".join(chance.choice("bdfgklmn") + chance.choice("aeiou") for _ in range(3)) for _ in range(count))
 
 
+# Conformance: 003-050
 @pytest.mark.parametrize("way", ALL)
 def test_a_copy_is_found_however_it_is_spelled_and_others_are_not(way: Way) -> None:
     texts = [(f"S{n}", a_text(n)) for n in range(1, 6)]
@@ -33,6 +34,7 @@ def test_a_copy_is_found_however_it_is_spelled_and_others_are_not(way: Way) -> N
     assert found == [Near("S3", "S9", 1.0)]
 
 
+# Conformance: 003-051
 @pytest.mark.parametrize("way", ALL)
 def test_the_same_texts_give_the_same_pairs_and_every_pair_once(way: Way) -> None:
     texts = [(f"S{n}", a_text(n % 4)) for n in range(1, 13)]
@@ -84,6 +86,7 @@ def test_the_semantic_hash_of_a_text_does_not_know_order(text: list[str]) -> Non
     assert compute_semantic_hash(" ".join(text)) == compute_semantic_hash(" ".join(reversed(text)))
 
 
+# Conformance: 003-051
 def test_a_few_other_words_change_few_bits() -> None:
     text = a_text(1, 400).split()
     changed = ["other" if at % 20 == 0 else word for at, word in enumerate(text)]
@@ -93,6 +96,7 @@ def test_a_few_other_words_change_few_bits() -> None:
 # --- vectors ----------------------------------------------------------------------------------------------------------
 
 
+# Conformance: 003-104
 def test_search_finds_forms_of_words_and_ranks_by_likeness() -> None:
     index = VectorIndex(
         [

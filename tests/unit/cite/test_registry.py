@@ -93,6 +93,7 @@ def a_story(told: Sequence[ResearchSource]) -> Story:
     return story
 
 
+# Conformance: 003-002
 @given(st.lists(SOURCES, max_size=12))
 def test_numbers_are_given_without_gaps_and_never_twice(told: list[ResearchSource]) -> None:
     story = Story()
@@ -104,6 +105,7 @@ def test_numbers_are_given_without_gaps_and_never_twice(told: list[ResearchSourc
     assert [entry.number for entry in story.shelf.entries()] == list(range(1, story.shelf.last() + 1))
 
 
+# Conformance: 003-065
 @given(st.lists(SOURCES, max_size=12))
 def test_the_same_registrations_again_change_nothing(told: list[ResearchSource]) -> None:
     story = a_story(told)
@@ -113,6 +115,7 @@ def test_the_same_registrations_again_change_nothing(told: list[ResearchSource])
     assert story.seen() == before
 
 
+# Conformance: 003-065
 @given(st.lists(SOURCES, min_size=1, max_size=10), st.data())
 def test_merges_taken_back_in_any_order_leave_no_trace(told: list[ResearchSource], data: st.DataObject) -> None:
     story = a_story(told)
@@ -132,6 +135,7 @@ def test_merges_taken_back_in_any_order_leave_no_trace(told: list[ResearchSource
     assert story.seen() == before
 
 
+# Conformance: 003-008, 003-095
 @given(st.lists(SOURCES, min_size=2, max_size=10), st.data())
 def test_replaying_what_happened_gives_the_same_registry(told: list[ResearchSource], data: st.DataObject) -> None:
     story = a_story(told)
@@ -149,6 +153,7 @@ def test_replaying_what_happened_gives_the_same_registry(told: list[ResearchSour
     assert again.seen() == story.seen()
 
 
+# Conformance: 003-023
 @given(SOURCES, SOURCES, SOURCES)
 def test_what_was_said_is_shown_or_kept_beside(a: ResearchSource, b: ResearchSource, c: ResearchSource) -> None:
     both = richer(richer(clean_source(a), clean_source(b)), clean_source(c))

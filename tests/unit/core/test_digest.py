@@ -21,11 +21,13 @@ def hash_as_written(lines: list[str]) -> str:
     return "sha256:" + hashlib.sha256(text.encode("utf-8")).hexdigest()[:16]
 
 
+# Conformance: 000-073
 @given(st.lists(line_texts, max_size=6))
 def test_the_content_hash_is_that_of_the_document(lines: list[str]) -> None:
     assert content_hash(line.encode() for line in lines) == hash_as_written(lines)
 
 
+# Conformance: 000-071
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -42,6 +44,7 @@ def test_content_hashes_by_hand(lines: list[bytes], expected: str) -> None:
     assert content_hash(lines) == expected
 
 
+# Conformance: 000-072
 @given(st.lists(st.binary(max_size=12).map(lambda raw: raw.translate(None, b"\r\n")), min_size=1, max_size=5))
 def test_line_ends_do_not_matter_and_bytes_need_not_be_text(lines: list[bytes]) -> None:
     once = content_hash(lines)

@@ -34,6 +34,7 @@ def kept(*cluster: CanonicalEvidence) -> tuple[int, str]:
     return found.change, found.decided_by
 
 
+# Conformance: 002-056
 @pytest.mark.parametrize(
     ("better", "worse", "respect"),
     [
@@ -56,6 +57,7 @@ def test_all_alike_the_smallest_id_is_kept() -> None:
     assert kept(a_standing(2), a_standing(1)) == (1, "id")
 
 
+# Conformance: 002-056
 def test_failed_checks_and_conflicts_are_not_viable() -> None:
     failed = a_standing(1, checks=Checks.FAILED, approvals=9)
     conflicting = a_standing(2, conflicts=True, checks=Checks.PASSED)

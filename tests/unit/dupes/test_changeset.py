@@ -23,6 +23,7 @@ def test_only_production_counts() -> None:
     assert (made.lines_changed, made.files_changed, made.paths) == (0, 0, frozenset())
 
 
+# Conformance: 002-049
 def test_patch_mode_tells_removed_from_added_lines() -> None:
     added = change_set(a_described(a_piece(added=["a = b + c - d;"])), RULES)
     removed = change_set(a_described(a_piece(removed=["a = b + c - d;"])), RULES)
@@ -35,6 +36,7 @@ def test_shingles_have_five_tokens() -> None:
     assert len(change_set(change, RULES).shingles) == 2
 
 
+# Conformance: 002-050
 def test_rewrite_mode_knows_neither_path_nor_place_nor_what_was_removed() -> None:
     here = change_set(a_described(a_piece("src/here.ts", CODE)), RULES)
     there = change_set(a_described(a_piece("lib/there.ts", CODE, removed=some_code(9, first=90), first=500)), RULES)
@@ -42,6 +44,7 @@ def test_rewrite_mode_knows_neither_path_nor_place_nor_what_was_removed() -> Non
     assert here.elements(Mode.PATCH) != there.elements(Mode.PATCH)
 
 
+# Conformance: 002-059
 def test_where_a_diff_is_cut_does_not_matter_to_a_rewrite() -> None:
     cut = (LineRun(1, 1, (), tuple(CODE[:17])), LineRun(30, 30, (), tuple(CODE[17:])))
     in_two = change_set(a_described(replace(a_piece(), runs=cut)), RULES)
@@ -49,6 +52,7 @@ def test_where_a_diff_is_cut_does_not_matter_to_a_rewrite() -> None:
     assert in_two.elements(Mode.REWRITE) == whole.elements(Mode.REWRITE)
 
 
+# Conformance: 002-051
 def test_symbols_mode_has_symbols_and_exports_and_tells_them_apart() -> None:
     facts = TouchedFacts(
         symbols=frozenset({"load", "Store"}), exports=frozenset({"load"}), imports=frozenset({"node:fs"})

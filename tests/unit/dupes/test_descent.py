@@ -20,6 +20,7 @@ def edges(a: ChangeSet, b: ChangeSet, rules: DedupeRules = RULES) -> list[Descen
     return list(edges_between(1, a, 2, b, rules))
 
 
+# Conformance: 002-052
 def test_a_change_is_part_of_a_larger_one_that_contains_it() -> None:
     (edge,) = edges(a_set(TEN), a_set(TEN + "kl", opened_ns=2_000))
     assert (edge.part, edge.whole, edge.mode) == (1, 2, Mode.PATCH)
@@ -29,17 +30,20 @@ def test_a_change_is_part_of_a_larger_one_that_contains_it() -> None:
     assert not edge.is_against_time
 
 
+# Conformance: 002-052
 def test_more_than_nine_tenths_must_be_contained() -> None:
     assert edges(a_set(TEN), a_set(TEN[:9] + "klmnop")) == []
     assert edges(a_set(TEN + "0"), a_set(TEN + "klmnop")) != []
 
 
+# Conformance: 002-053
 def test_the_whole_must_be_larger_by_a_tenth() -> None:
     assert edges(a_set(TEN), a_set(TEN)) == []
     assert edges(a_set(TEN), a_set(TEN + "k")) != []
     assert edges(a_set(TEN + TEN.upper()), a_set(TEN + TEN.upper() + "k")) == []
 
 
+# Conformance: 002-054
 def test_time_is_a_soft_constraint() -> None:
     (edge,) = edges(a_set(TEN, opened_ns=2_000), a_set(TEN + "kl", opened_ns=1_000))
     assert (edge.part, edge.whole) == (1, 2)
@@ -59,6 +63,7 @@ def test_the_empty_set_is_part_of_nothing_and_contains_nothing() -> None:
     assert edges(a_set(), a_set(), NO_GROWTH) == []
 
 
+# Conformance: 002-060
 def test_rewrites_are_compared_by_fingerprints() -> None:
     small = a_set(TEN, prints=range(10), lines=2_001)
     large = a_set("XYZ", prints=range(12))
@@ -91,6 +96,7 @@ def test_names_serve_where_there_are_no_lines() -> None:
     assert chosen == (Mode.SYMBOLS, "not both have lines to compare, but both have names")
 
 
+# Conformance: 002-055
 def test_a_chain_begins_with_its_smallest() -> None:
     small, middle, large = a_set("abcd", opened_ns=1), a_set("abcdef", opened_ns=2), a_set("abcdefgh", opened_ns=3)
     found = descent_of({7: large, 5: middle, 9: small}, RULES)

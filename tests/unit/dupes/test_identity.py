@@ -29,12 +29,14 @@ def hashed(*pieces: ChangedPiece, rules: DedupeRules = RULES) -> dict[ExactKind,
     return dict(exact_hashes(a_described(*pieces), rules))
 
 
+# Conformance: 002-009
 def test_the_place_in_a_file_and_the_order_of_files_say_nothing() -> None:
     a, b = a_piece("a.py", ["x = 1"], first=3), a_piece("b.py", ["y = 2"], removed=["y = 1"])
     moved = replace(a, runs=(replace(a.runs[0], new_first=77, old_first=70),))
     assert hashed(a, b) == hashed(b, moved)
 
 
+# Conformance: 002-009
 @pytest.mark.parametrize(
     "other",
     [
@@ -58,6 +60,7 @@ def test_every_channel_has_a_hash_of_its_own() -> None:
     assert not any(kind.channel is Channel.DOCS for kind in both)
 
 
+# Conformance: 002-010
 def test_white_space_at_the_end_and_the_line_end_say_nothing_unless_they_shall() -> None:
     plain, trailing = a_piece("a.py", ["x = 1"]), a_piece("a.py", ["x = 1 \t"])
     assert hashed(plain) == hashed(trailing)
@@ -91,6 +94,7 @@ def test_a_binary_file_is_known_by_its_objects_and_a_mode_by_its_change() -> Non
     assert hashed(script)[WHOLE] != hashed(replace(script, modes=(0o100755, 0o100644)))[WHOLE]
 
 
+# Conformance: 002-011
 def test_hunks_of_comments_alone_can_be_left_out() -> None:
     with_comment = ChangedPiece(
         path="a.py",

@@ -10,6 +10,7 @@ RULES = DedupeRules()
 PLAIN = a_set("ab")
 
 
+# Conformance: 002-057
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -26,6 +27,7 @@ def test_a_change_can_be_a_rewrite_by_itself(change: ChangeSet, reason: str | No
     assert rewrite_reason(PLAIN, change, RULES) == reason
 
 
+# Conformance: 002-058
 def test_two_changes_can_be_rewrites_of_the_same_files() -> None:
     a, b = a_set("abcdefghi", paths="xyz"), a_set("ijklmnopq", paths="xyz")
     assert rewrite_reason(a, b, RULES) == "they share 100% of their files, but only 6% of their code"

@@ -22,6 +22,7 @@ from tests.builders.rules import taken_though_impossible
 RULES = DedupeRules()
 
 
+# Conformance: 002-001, 002-002, 002-003, 002-004, 002-005
 @pytest.mark.parametrize(
     ("path", "channel"),
     [
@@ -45,6 +46,7 @@ def test_the_channels_are_those_of_section_1(path: str, channel: str) -> None:
     assert channel_of(path, RULES.channel_patterns).value == channel
 
 
+# Conformance: 002-018, 002-019
 def test_the_signatures_are_those_of_section_2() -> None:
     assert (SHINGLE_TOKENS, MINHASH_VALUES, LSH_BANDS) == (5, 128, 16)
     assert MINHASH_VALUES % LSH_BANDS == INTENT_VALUES % LSH_BANDS == 0
@@ -52,6 +54,7 @@ def test_the_signatures_are_those_of_section_2() -> None:
     assert (RULES.mask_numbers, RULES.mask_strings) == (True, True)
 
 
+# Conformance: 002-048
 def test_scores_and_categories_have_the_numbers_of_the_page() -> None:
     assert dict(RULES.weights) == {
         "prod_minhash_sim": 0.35,

@@ -18,6 +18,7 @@ def rated(signals: dict[str, float], *exact: ExactKind) -> Category:
     return score_pair(A, A, MISSING | signals, RULES, exact).category
 
 
+# Conformance: 002-039
 def test_the_eight_signals_have_the_documents_names() -> None:
     assert DOCUMENTS == (
         *("prod_diff_exact", "prod_minhash_sim", "prod_files_sim", "prod_symbols_sim", "prod_exports_sim"),
@@ -25,6 +26,7 @@ def test_the_eight_signals_have_the_documents_names() -> None:
     )
 
 
+# Conformance: 002-042, 002-043, 002-044, 002-045, 002-046
 @pytest.mark.parametrize(
     ("signals", "category"),
     [
@@ -52,6 +54,7 @@ def test_the_documents_rules_decide_in_their_order(signals: dict[str, float], ca
     assert rated(signals) is category
 
 
+# Conformance: 002-041
 def test_tests_and_documents_add_no_more_than_their_caps() -> None:
     rules = DedupeRules(weights={**RULES.weights, "tests_intent_sim": 0.9, "docs_struct_sim": 0.9})
     found = score_pair(
@@ -60,6 +63,7 @@ def test_tests_and_documents_add_no_more_than_their_caps() -> None:
     assert found.final_score == pytest.approx(0.2 + 0.2 + 0.1)
 
 
+# Conformance: 002-040
 def test_the_production_score_is_the_documents_weighted_sum() -> None:
     signals = {
         "prod_minhash_sim": 0.5,
@@ -71,6 +75,7 @@ def test_the_production_score_is_the_documents_weighted_sum() -> None:
     assert prod_score(MISSING | signals, RULES) == pytest.approx(0.35 * 0.5 + 0.25 * 0.4 + 0.2 * 0.3 + 0.1 * 0.3)
 
 
+# Conformance: 002-013
 @pytest.mark.parametrize("likeness", [HashVariant.PLAIN, HashVariant.SPACELESS])
 def test_the_same_production_diff_is_the_same_change(likeness: HashVariant) -> None:
     assert rated({}, ExactKind(Channel.PRODUCTION, likeness)) is Category.SAME_CHANGE

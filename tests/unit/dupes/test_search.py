@@ -47,6 +47,7 @@ def test_two_changes_that_share_many_terms_keep_the_same_of_them() -> None:
     assert one == other == list(range(INDEX_TERMS_MAX))
 
 
+# Conformance: 002-038
 def test_a_search_reads_no_more_than_it_may() -> None:
     terms = {"identifier": tuple(range(100))}
     counts = {term: 1_000 for term in range(100)}
@@ -69,6 +70,7 @@ def test_what_is_searched_is_known_rare_and_bounded(terms: dict[str, tuple[int, 
         assert max(counts[term] for term in search.weights) <= min(counts[term] for term in left_out)
 
 
+# Conformance: 002-037
 @given(terms_of)
 def test_what_is_kept_is_bounded_and_not_repeated(terms: dict[str, tuple[int, ...]]) -> None:
     kept = kept_terms(terms, {})

@@ -23,6 +23,7 @@ def sketch(change: ChangeDescription) -> Signature:
     return sketch_change(change, RULES).signature
 
 
+# Conformance: 002-029, 002-032
 def test_a_change_is_wholly_like_itself() -> None:
     change = replace(
         a_described(
@@ -45,18 +46,21 @@ def test_a_change_is_wholly_like_itself() -> None:
     }
 
 
+# Conformance: 002-016
 def test_a_version_bump_is_masked_alike_and_literally_different() -> None:
     one, other = (a_described(a_piece("setup.py", [f"version = '{n}.0.1'"])) for n in (1, 2))
     found = similarities(sketch(one), sketch(other))
     assert (found["prod_minhash_sim"], found["lines_sim"]) == (1.0, 0.0)
 
 
+# Conformance: 002-014
 def test_a_side_is_part_of_a_line() -> None:
     code = some_code(5)
     found = similarities(sketch(a_described(a_piece(added=code))), sketch(a_described(a_piece(removed=code))))
     assert (found["prod_minhash_sim"], found["lines_sim"], found["identifiers_sim"]) == (0.0, 0.0, 1.0)
 
 
+# Conformance: 002-035
 def test_meta_and_generated_files_are_not_compared() -> None:
     for channel in (Channel.META, Channel.GENERATED):
         found = sketch_change(a_described(a_piece("a.lock", some_code(5), channel=channel)), RULES)

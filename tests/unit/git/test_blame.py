@@ -32,6 +32,7 @@ SAVED = (
 )
 
 
+# Conformance: 000-018
 def test_saved_output_is_read() -> None:
     first, second, third = parse_blame([SAVED])
     assert first == BlameEntry(

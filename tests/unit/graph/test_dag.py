@@ -16,6 +16,7 @@ def arcs_of(engine: GraphEngine) -> nx.DiGraph:
     return graph
 
 
+# Conformance: 004-061
 @given(graphs(edges_max=40))
 def test_the_rest_never_has_a_cycle_and_no_removed_edge_could_stay(engine: GraphEngine) -> None:
     dag = engine.build_dag()
@@ -44,6 +45,7 @@ def test_a_cycle_of_three_is_broken_at_its_lightest_edge() -> None:
     assert dag.removed[0].evidence
 
 
+# Conformance: 004-061
 def test_of_a_mutual_pair_the_heavier_mean_stays() -> None:
     engine = a_graph(("s:a", "s:b", CONTAINS, 3), ("s:a", "s:b", SEQUENCE, 1), ("s:b", "s:a", SEQUENCE, 3))
     assert [(edge.start, edge.end) for edge in engine.build_dag().removed] == [("s:b", "s:a")]

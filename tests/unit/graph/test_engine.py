@@ -57,6 +57,7 @@ def reloaded(engine: GraphEngine) -> GraphEngine:
     return again
 
 
+# Conformance: 004-021, 004-079, 004-091
 def test_the_documents_test_of_edge_creation() -> None:
     engine = GraphEngine()
     engine.update_from_code_execution(
@@ -95,6 +96,7 @@ def test_what_is_no_event_is_refused_and_nothing_is_learnt(event: Any) -> None:
     assert engine.get_graph_snapshot().nodes == ()
 
 
+# Conformance: 004-025, 004-058, 004-075
 @pytest.mark.parametrize(
     ("kind", "source", "weight"),
     [
@@ -119,6 +121,7 @@ def test_a_weight_is_that_of_the_type_times_that_of_the_source(
     assert edge.weight == pytest.approx(weight)
 
 
+# Conformance: 004-053, 004-076, 004-083
 @pytest.mark.parametrize("kind", list(EdgeType))
 def test_at_the_third_observation_an_edge_is_observed(kind: EdgeType) -> None:
     engine = GraphEngine()
@@ -131,6 +134,7 @@ def test_at_the_third_observation_an_edge_is_observed(kind: EdgeType) -> None:
     assert sources == [(INFERRED, False), (INFERRED, False), (OBSERVED, True), (OBSERVED, False)]
 
 
+# Conformance: 004-056
 def test_a_template_is_promoted_too() -> None:
     engine = GraphEngine()
     engine.bootstrap_from_templates([Template("deploy", (("s:a", "s:b"),))])
@@ -158,6 +162,7 @@ def test_templates_do_not_take_away_what_was_seen() -> None:
     assert edge is not None and (edge.source, edge.count) == (OBSERVED, 3)
 
 
+# Conformance: 004-017, 004-089
 def test_a_pair_may_be_contained_and_in_sequence() -> None:
     engine = a_graph(("s:a", "s:b", SEQUENCE, 3), ("s:a", "s:b", CONTAINS, 1))
     kinds = [engine.get_edge_data("s:a", "s:b", kind) for kind in (SEQUENCE, CONTAINS, DEPENDENCY)]
@@ -170,6 +175,7 @@ def test_a_pair_may_be_contained_and_in_sequence() -> None:
 class TestCycles:
     """Containment and dependency never close a cycle."""
 
+    # Conformance: 004-029
     @pytest.mark.parametrize("kind", [CONTAINS, DEPENDENCY])
     def test_what_would_close_one_is_set_aside_counted_and_told(self, kind: EdgeType) -> None:
         engine = a_graph(("s:a", "s:b", kind, 1), ("s:b", "s:c", kind, 1))
@@ -202,10 +208,12 @@ class TestCycles:
 class TestKeeping:
     """AC5: types and sources survive a restart exactly."""
 
+    # Conformance: 004-016, 004-054, 004-055, 004-081
     @given(graphs())
     def test_what_is_reloaded_is_the_same(self, engine: GraphEngine) -> None:
         assert reloaded(engine).get_graph_snapshot() == engine.get_graph_snapshot()
 
+    # Conformance: 004-081
     @given(graphs(), names, names, st.sampled_from(EdgeType))
     def test_learning_goes_on_after_a_restart_as_without_one(
         self, engine: GraphEngine, start: str, end: str, kind: EdgeType
@@ -215,6 +223,7 @@ class TestKeeping:
             one.update_from_code_execution(observed(start, end, kind))
         assert again.get_graph_snapshot() == engine.get_graph_snapshot()
 
+    # Conformance: 004-055
     def test_only_what_changed_is_put(self) -> None:
         engine, shelf = a_graph(("s:a", "s:b", SEQUENCE, 1), ("s:c", "s:d", CONTAINS, 1)), Shelf()
         assert engine.persist_edges(shelf) == 2
@@ -222,6 +231,7 @@ class TestKeeping:
         engine.update_from_code_execution(observed("s:a", "s:b", SEQUENCE))
         assert engine.persist_edges(shelf) == 1
 
+    # Conformance: 004-035, 004-036, 004-037
     def test_a_row_of_old_is_an_inferred_sequence(self) -> None:
         shelf, engine = Shelf(), GraphEngine()
         shelf.put([], [Edge("s:a", "s:b", count=9)])

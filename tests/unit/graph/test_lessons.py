@@ -40,11 +40,13 @@ def the_example() -> Executed:
 READ, WRITE, CAP = "filesystem:read_file", "filesystem:write_file", "capability:cap1"
 
 
+# Conformance: 004-001, 004-002, 004-010, 004-071, 004-102
 def test_the_documents_example_is_a_tree_and_not_a_row() -> None:
     assert pairs_of(the_example(), CONTAINS) == {(CAP, READ): 1, (CAP, WRITE): 1}
     assert pairs_of(the_example(), SEQUENCE) == {(READ, WRITE): 1}
 
 
+# Conformance: 004-041
 @pytest.mark.parametrize("drop", [("tool_start", "capability_start"), ("tool_end", "capability_end")])
 def test_starts_alone_or_ends_alone_show_what_contains_what(drop: tuple[str, ...]) -> None:
     left_over = [one for one in the_example() if isinstance(one, TraceEvent) and one.type.value not in drop]
@@ -59,12 +61,14 @@ def test_records_out_of_order_teach_the_same(chance: random.Random) -> None:
     assert edges_of(records) == edges_of(the_example())
 
 
+# Conformance: 004-050, 004-072
 def test_nested_capabilities() -> None:
     records = [entered("a"), entered("b", "a"), started("t", "b"), ended("t", "b"), left("b", "a"), left("a")]
     assert set(pairs_of(records, CONTAINS)) == {("capability:a", "capability:b"), ("capability:b", "tool:t")}
     assert pairs_of(records, SEQUENCE) == {}
 
 
+# Conformance: 004-051, 004-073, 004-080
 def test_only_siblings_are_in_sequence() -> None:
     cousins = [a_span("p", 0, 9), a_span("q", 10, 19), a_span("a", 1, 2, parent="p"), a_span("b", 11, 12, parent="q")]
     assert set(pairs_of(cousins, SEQUENCE)) == {("s:p", "s:q")}
@@ -85,12 +89,14 @@ def test_children_of_a_parent_that_never_came_are_siblings() -> None:
 class TestWithoutParents:
     """AC8: traces of old."""
 
+    # Conformance: 004-035, 004-074, 004-084
     def test_a_row_in_the_order_of_input(self) -> None:
         assert pairs_of([ended("a"), ended("b"), ended("c")], SEQUENCE) == {
             ("tool:a", "tool:b"): 1,
             ("tool:b", "tool:c"): 1,
         }
 
+    # Conformance: 004-084
     def test_by_end_where_it_is_known(self) -> None:
         assert pairs_of([ended("b", at=2), ended("a", at=1)], SEQUENCE) == {("tool:a", "tool:b"): 1}
         assert set(pairs_of([ended("c", at=5), ended("x"), ended("a", at=1)], SEQUENCE)) == {
@@ -98,6 +104,7 @@ class TestWithoutParents:
             ("tool:c", "tool:x"),
         }
 
+    # Conformance: 004-085
     def test_inside_one_session_only(self) -> None:
         records = [ended("a", session="1"), ended("b", session="2"), ended("c", session="1")]
         assert pairs_of(records, SEQUENCE) == {("tool:a", "tool:c"): 1}
@@ -159,6 +166,7 @@ drawn_spans = st.lists(
 )
 
 
+# Conformance: 004-079, 004-080
 @given(drawn_spans)
 def test_no_edge_contradicts_the_tree_or_the_times(drawn: list[tuple[int, int, int, int]]) -> None:
     spans = [

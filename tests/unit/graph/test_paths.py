@@ -37,6 +37,7 @@ def priced(engine: GraphEngine, cost: Cost) -> nx.DiGraph:
     return graph
 
 
+# Conformance: 004-011, 004-059, 004-093
 @pytest.mark.parametrize("cost", COSTS)
 @given(engine=graphs(), start=names, end=names)
 def test_the_cost_is_the_least_there_is(cost: Cost, engine: GraphEngine, start: str, end: str) -> None:
@@ -68,6 +69,7 @@ def test_of_equal_ways_it_is_always_the_same(
         assert one.find_shortest_path("s:0", "s:1", cost) == other.find_shortest_path("s:0", "s:1", cost)
 
 
+# Conformance: 004-059, 004-082
 def test_the_combined_weight_decides() -> None:
     """AC6: three observed dependencies (3.0) are cheaper than a template sequence (4.0), three weak ones are not."""
     way = [("s:a", "s:b"), ("s:b", "s:c"), ("s:c", "s:z")]

@@ -13,6 +13,8 @@ from custody.graph.rules import GraphRules
 RULES = GraphRules()
 
 
+# Conformance: 004-004, 004-013, 004-026, 004-027, 004-028, 004-029, 004-030, 004-031, 004-032, 004-033
+# Conformance: 004-034
 def test_types_and_sources_weigh_what_the_document_says() -> None:
     assert dict(RULES.type_weights) == {"dependency": 1.0, "contains": 0.8, "sequence": 0.5}
     assert dict(RULES.source_weights) == {"observed": 1.0, "inferred": 0.7, "template": 0.5}
@@ -20,6 +22,7 @@ def test_types_and_sources_weigh_what_the_document_says() -> None:
     assert tuple(RULES.source_weights) == tuple(one.value for one in EdgeSource)
 
 
+# Conformance: 004-053
 def test_three_observations_promote() -> None:
     assert (RULES.promote_count_min, RULES.promote_by) == (3, "observations")
 

@@ -55,6 +55,7 @@ def before(one: CallSpan, other: CallSpan) -> bool:
     return one.id != other.id and one.end_ns <= other.start_ns and not at_once  # type: ignore[operator]
 
 
+# Conformance: 004-051
 @given(stays)
 def test_the_pairs_are_the_transitive_reduction(drawn: list[tuple[int, int, int]]) -> None:
     spans = [a_span(str(n), start, start + length, name=f"s:{name}") for n, (start, length, name) in enumerate(drawn)]

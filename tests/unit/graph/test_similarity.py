@@ -36,6 +36,7 @@ def by_hand(graph: nx.Graph, one: str, other: str, formula: Formula) -> float:
     return total
 
 
+# Conformance: 004-011, 004-060
 @pytest.mark.parametrize("formula", FORMULAS)
 @given(engine=graphs())
 def test_the_sum_is_that_of_its_formula(formula: Formula, engine: GraphEngine) -> None:
@@ -54,6 +55,7 @@ def test_the_sum_is_that_of_its_formula(formula: Formula, engine: GraphEngine) -
             assert similar.witnesses and all(len(shared.edges) == 2 for shared in similar.witnesses)
 
 
+# Conformance: 004-060
 @given(graphs(kinds=(SEQUENCE,)))
 def test_with_equal_weights_the_documents_formula_is_that_of_adamic_and_adar(engine: GraphEngine) -> None:
     flat = GraphEngine(GraphRules(source_weights={"observed": 1, "inferred": 1, "template": 1}))

@@ -17,6 +17,7 @@ def mended(forest: SpanForest) -> dict[str, int]:
     return {code.value: count for code, count in forest.repairs.items()}
 
 
+# Conformance: 004-009, 004-047
 def test_a_start_and_an_end_are_one_span() -> None:
     (cap, tool) = forest_of(
         [entered("c", at=1), started("t", "c", 2), ended("t", "c", 3, status=Status.OK), left("c", at=4)]
@@ -83,6 +84,7 @@ def test_a_parent_that_never_comes_is_kept_as_a_link() -> None:
     assert mended(forest) == {"no-parent": 1}
 
 
+# Conformance: 004-049
 def test_a_late_parent_is_found() -> None:
     forest = forest_of([a_span("a", 1, 2, parent="p"), a_span("p", 0, 3)])
     assert [span.id for span in forest.children["", "p"]] == ["a"]
@@ -139,6 +141,7 @@ whole = st.builds(
 )
 
 
+# Conformance: 004-018
 @given(st.lists(events | whole, max_size=25))
 def test_any_records_give_a_forest_in_which_nothing_is_lost(records: list[TraceEvent | CallSpan]) -> None:
     forest = forest_of(records)

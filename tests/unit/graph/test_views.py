@@ -48,6 +48,7 @@ def data(view: GraphPicture) -> list[Any]:
 class TestLooks:
     """AC9: colour is the type, the line is the source."""
 
+    # Conformance: 004-063, 004-064, 004-065, 004-066, 004-067, 004-068, 004-087
     def test_colours_lines_and_opacity_are_the_documents_and_the_pages(self) -> None:
         colours = COLOURS["document", "dark"].edges
         assert {kind.value: colour for kind, colour in colours.items()} == {
@@ -77,6 +78,7 @@ class TestLooks:
             one, other = sorted((lightness(colour), lightness(colours.ground)))
             assert (other + 0.05) / (one + 0.05) >= 3
 
+    # Conformance: 004-012, 004-069
     def test_style_and_legend_say_the_same_and_leave_out_nothing(self) -> None:
         rules: dict[str, Any] = {rule["selector"]: rule["style"] for rule in raw(style_of())}
         entries: list[Any] = legend_of()
@@ -195,6 +197,7 @@ class TestTree:
 class TestGraph:
     """The learnt graph, and the difference between two."""
 
+    # Conformance: 004-062
     @given(graphs())
     def test_every_edge_has_type_and_source_and_every_node_a_place(self, engine: GraphEngine) -> None:
         snapshot = engine.get_graph_snapshot()

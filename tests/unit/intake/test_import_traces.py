@@ -41,6 +41,7 @@ def kinds(store: Store) -> list[str]:
 # --- on request -------------------------------------------------------------------------------------------------------
 
 
+# Conformance: 000-084
 def test_traces_and_links_of_a_folder_are_kept_once(workspace: Workspace, tmp_path: Path) -> None:
     written(tmp_path / "in" / "traces.jsonl", a_trace(), a_trace("b.py", id=OTHER_TRACE))
     written(tmp_path / "in" / "commit-links.jsonl", a_link(SHA, TRACE))
@@ -94,6 +95,7 @@ def test_where_there_are_no_traces_the_caller_is_told(workspace: Workspace, tmp_
 # --- by itself --------------------------------------------------------------------------------------------------------
 
 
+# Conformance: 000-084, 000-099
 def test_a_repositorys_own_traces_are_kept_where_there_is_a_store(workspace: Workspace) -> None:
     recorded(workspace.folder, 1)
     own(workspace, a_trace())

@@ -37,6 +37,7 @@ def edges(report: GraphShowReport) -> dict[tuple[str, str, str], tuple[int, str]
     return {(edge.start, edge.end, edge.type): (edge.count, edge.source) for edge in report.edges}
 
 
+# Conformance: 004-079, 004-080
 def test_what_is_inside_what_and_what_follows_what(repository: Path) -> None:
     """AC3 and AC4: contains for parents and children, sequence between siblings only."""
     found = edges(graph_show(ran(repository, 1), ViewOptions()))
@@ -45,6 +46,7 @@ def test_what_is_inside_what_and_what_follows_what(repository: Path) -> None:
     assert not [key for key in found if key[2] == "sequence" and READ in key[:2]]
 
 
+# Conformance: 004-081, 004-083
 def test_three_observations_and_a_restart(repository: Path) -> None:
     """AC5 and AC7: types and sources are kept and come back, and the third observation promotes."""
     workspace = ran(repository, 3)
@@ -56,6 +58,7 @@ def test_three_observations_and_a_restart(repository: Path) -> None:
     assert graph_show(Workspace(repository, now_ns=workspace.now_ns), ViewOptions()).edges == first.edges
 
 
+# Conformance: 004-082
 def test_a_way_costs_what_its_edges_weigh(repository: Path) -> None:
     """AC6: type times source."""
     report = graph_path(ran(repository, 1), "capability:read_two", READ, "document")
@@ -63,6 +66,7 @@ def test_a_way_costs_what_its_edges_weigh(repository: Path) -> None:
     assert report.cost == pytest.approx(2 / (0.8 * 0.7))
 
 
+# Conformance: 004-084
 def test_spans_without_parents_stand_in_a_row(repository: Path) -> None:
     """AC8."""
     for number, name in enumerate(("read", "write", "close")):

@@ -19,6 +19,8 @@ from tests.unit.sdk.code_run import CAPABILITIES, QUICK, Files, events, execute
 from tests.unit.sdk.conftest import Kept
 
 
+# Conformance: 004-003, 004-008, 004-014, 004-020, 004-040, 004-045, 004-046, 004-077, 004-090, 004-095
+# Conformance: 004-097, 004-098, 004-100, 004-101
 def test_a_tool_called_from_a_capability_has_it_as_parent() -> None:
     """The document's own test (AC1)."""
 
@@ -39,6 +41,7 @@ def test_a_tool_called_from_a_capability_has_it_as_parent() -> None:
     assert [trace.at_ns for trace in traces] == sorted(trace.at_ns for trace in traces)
 
 
+# Conformance: 004-003, 004-007, 004-043, 004-044, 004-078, 004-096
 def test_a_nested_capability_has_the_outer_one_as_parent() -> None:
     """AC2."""
     done = execute("await capabilities.read_two()")
@@ -84,6 +87,7 @@ except KeyError:
     assert [one.success for one in events(done, "capability_end")] == [True, False, False]
 
 
+# Conformance: 004-042
 def test_capabilities_that_run_at_the_same_time_keep_their_own_calls() -> None:
     done = execute(
         "import asyncio\nawait asyncio.gather(*(capabilities.read_slowly({'path': str(n)}) for n in range(200)))"
@@ -94,6 +98,7 @@ def test_capabilities_that_run_at_the_same_time_keep_their_own_calls() -> None:
     assert sorted(parents, key=str) == sorted(capabilities * 2)
 
 
+# Conformance: 004-048, 004-077, 004-078, 004-088
 def test_everything_is_read_back_from_the_store(tmp_path: Path) -> None:
     """AC1 and AC2 on what was recorded."""
     repository = a_git_folder(tmp_path / "repository")
@@ -177,12 +182,14 @@ def test_code_can_go_on_after_a_tool_that_failed() -> None:
     assert (end.success, "no such file" in (end.error or "")) == (False, True)
 
 
+# Conformance: 004-044, 004-094, 004-101
 def test_a_capability_that_fails_ends_as_failed() -> None:
     done = execute("await capabilities.fails()")
     (end,) = events(done, "capability_end")
     assert (end.success, end.error) == (False, "KeyError: 'mine'")
 
 
+# Conformance: 004-019
 @pytest.mark.parametrize("code", ["await capabilities.waits()", "while True: pass", "import time; time.sleep(60)"])
 def test_the_time_limit_ends_it_and_everything_that_is_open(code: str, kept: Kept) -> None:
     done = execute(code, limits=BridgeLimits(time_seconds=1.5, call_seconds=60))
@@ -197,6 +204,7 @@ def test_a_tool_that_hangs_fails_within_its_limit_and_code_goes_on() -> None:
     assert done.result == "'filesystem:hang' gave no answer in 0.2 s"
 
 
+# Conformance: 004-100
 def test_a_worker_killed_in_the_middle_of_a_call_ends_its_open_calls_as_failed(kept: Kept) -> None:
     code = """
 import asyncio, os, signal
@@ -227,6 +235,7 @@ def test_output_is_captured_and_bounded() -> None:
     assert done.dropped_bytes == 1_000_005 - 1000
 
 
+# Conformance: 004-019
 def test_secrets_of_our_environment_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_TOKEN", "very secret")
     monkeypatch.setenv("PYTHONPATH", "/somewhere")
@@ -237,6 +246,7 @@ def test_secrets_of_our_environment_stay_here(monkeypatch: pytest.MonkeyPatch) -
     assert "very secret" not in environ
 
 
+# Conformance: 004-040, 004-046
 def test_a_parent_that_nobody_knows_becomes_a_link(kept: Kept) -> None:
     code = """
 import gc
@@ -251,6 +261,7 @@ await wire.ask({"type": "rpc_call", "server": "filesystem", "tool": "read_file",
     assert (stored.parent, stored.links) == (root.span, ((None, "cap1"),))
 
 
+# Conformance: 004-015
 def test_large_arguments_and_results_pass_whole() -> None:
     class Mirror:
         async def call_tool(self, name: str, arguments: dict[str, Any]) -> Any:

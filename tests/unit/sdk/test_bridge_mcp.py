@@ -41,6 +41,7 @@ def test_what_real_servers_give_comes_as_plain_json() -> None:
     assert (done.result, done.error) == (["é", 3, "n", "other"], None)
 
 
+# Conformance: 004-099
 def test_a_server_is_told_in_which_span_it_was_called() -> None:
     done = through("await capabilities.asks()", "small", capabilities={"asks": "return await tools.small.caller()"})
     capability, tool = (event for event in done.traces if event.type.endswith("_start"))

@@ -59,6 +59,7 @@ def test_the_empty_set_has_no_signature() -> None:
     assert minhash_of([""], N) is not None
 
 
+# Conformance: 002-019
 @given(SIGNATURES)
 def test_similarity_is_the_share_of_equal_values(values: tuple[list[int], list[int]]) -> None:
     a, b = (b"".join(value.to_bytes(2, "little") for value in side) for side in values)
@@ -102,6 +103,7 @@ def test_bands_that_do_not_fit_are_refused(size: int, bands: int) -> None:
         bands_of(b"x" * size, bands)
 
 
+# Conformance: 002-020
 @pytest.mark.parametrize("similarity", [0.4, 0.6, 0.7, 0.8])
 def test_like_sets_share_a_key_as_often_as_the_formula_says(similarity: float) -> None:
     tried = [*pairs(similarity, 100, 250)]

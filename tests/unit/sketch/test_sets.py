@@ -48,6 +48,7 @@ def test_another_process_gives_the_same_hash() -> None:
         assert int(done.stdout) == hash64("path", "src/größe.ts")
 
 
+# Conformance: 002-018
 @given(TOKENS, st.integers(1, 7))
 def test_shingles_are_all_runs_of_tokens(tokens: list[str], k: int) -> None:
     assert shingles_of(tokens, k) == slow.shingles(tokens, k)

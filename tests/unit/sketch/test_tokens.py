@@ -45,6 +45,7 @@ def test_a_masked_view_stays_the_same_when_it_is_masked_again(text: str, numbers
     assert mask_literals(found, numbers=numbers, strings=strings) == found
 
 
+# Conformance: 002-017
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
@@ -70,6 +71,7 @@ def test_tokens_end_where_a_reader_would_end_them(text: str, tokens: list[str]) 
     assert tokens_of(text) == tokens
 
 
+# Conformance: 002-016
 def test_masks_make_numbers_alike_and_strings_alike() -> None:
     tokens = tokens_of("wait(30, 'ms', 0x1F, `a`)")
     assert mask_literals(tokens, strings=False) == [
@@ -147,6 +149,7 @@ def test_names_keep_their_order_and_their_repetitions(text: str) -> None:
     assert identifiers_of(tokens) == [token for token in tokens if token in names]
 
 
+# Conformance: 002-015
 @given(ANY)
 def test_a_normalised_line_is_normal(line: str) -> None:
     normal = normalised_line(line)

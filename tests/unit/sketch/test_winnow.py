@@ -22,6 +22,7 @@ def test_fingerprints_are_those_of_a_look_through_every_window(tokens: list[str]
     assert list(fingerprints_of(tokens, k, window)) == [hash_ for hash_, _ in slow.winnowed(tokens, k, window)]
 
 
+# Conformance: 002-059
 @given(TOKENS, TOKENS, TOKENS, TOKENS, TOKENS, SIZES, SIZES)
 def test_a_shared_run_that_is_long_enough_shows(
     before: list[str], after: list[str], head: list[str], tail: list[str], run: list[str], k: int, window: int

@@ -50,6 +50,7 @@ def test_a_small_change_of_a_proven_agent_lands() -> None:
     assert may_land(CASE, RULES)
 
 
+# Conformance: 001-059
 @pytest.mark.parametrize(
     ("case", "code"),
     [
@@ -135,6 +136,7 @@ class TestAudit:
             assert codes(with_change(head=head), CAUTIOUS) == ["TRUST-AUDIT"]
         assert int(sha256(head.encode()).hexdigest()[:16], 16) / 2**64 < 0.05
 
+    # Conformance: 001-060
     def test_about_one_in_twenty_is_drawn(self) -> None:
         drawn = sum(is_drawn(f"{n:040x}", CAUTIOUS) for n in range(20_000))
         assert 900 <= drawn <= 1100

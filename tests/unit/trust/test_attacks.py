@@ -115,6 +115,7 @@ class TestWhitewashing:
         bad = [a_decision(REJECTED, stakes=LARGE, day=day) for day in range(12)]
         assert not may_land(a_case(trust(*bad, day=12 + days), 0, day=12 + days), RULES)
 
+    # Conformance: 001-042
     def test_a_long_wait_and_one_small_accept_is_no_way_up_either(self) -> None:
         bad = [a_decision(REJECTED, stakes=LARGE, day=day) for day in range(12)]
         known = trust(*bad, a_decision(stakes=TINY, day=400), day=400)
@@ -130,6 +131,7 @@ class TestWhitewashing:
 class TestSlicing:
     """One large change as many small ones."""
 
+    # Conformance: 001-058
     @given(st.lists(st.integers(0, 200), max_size=40), st.integers(0, 23))
     def test_slices_together_never_exceed_the_budget_of_a_day(self, slices: list[int], hours: int) -> None:
         known = trust(*GOOD)

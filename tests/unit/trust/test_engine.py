@@ -31,11 +31,13 @@ def after(*entries: Entry, rules: TrustRules = CAUTIOUS) -> list[float]:
     return [round(step.after, 6) for step in replay(ROBOT, entries, rules).steps]
 
 
+# Conformance: 001-001
 def test_each_decision_counts_once_in_its_kind() -> None:
     standing = replay(ROBOT, [a_decision(kind) for kind in (ACCEPTED, ACCEPTED, MODIFIED, REJECTED)], CAUTIOUS).standing
     assert (standing.accepted, standing.modified, standing.rejected, standing.samples) == (2, 1, 1, 4)
 
 
+# Conformance: 001-045
 def test_a_decision_is_made_on_the_faded_score() -> None:
     first, second = replay(ROBOT, [a_decision(day=0), a_decision(day=30)], CAUTIOUS).steps
     assert first.after == pytest.approx(0.65)

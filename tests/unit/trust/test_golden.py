@@ -44,6 +44,7 @@ def test_all_154_are_there() -> None:
     assert set(GOLDEN) == {"update", "decay", "tier", "auto", "confidence", "recovery", "sequence"}
 
 
+# Conformance: 001-022
 @cases("update")
 def test_a_decision_moves_the_score_by_its_stakes(case: Case) -> None:
     stakes = ChangeStakes(ChangeComplexity[case["complexity"]], case["lines"], case["review_ms"])
@@ -55,6 +56,7 @@ def test_a_decision_moves_the_score_by_its_stakes(case: Case) -> None:
     assert move_score(case["score"], value, step) == pytest.approx(case["new"], abs=5e-7)
 
 
+# Conformance: 001-043, 001-044
 @cases("decay")
 def test_idle_days_move_the_score_towards_neutral(case: Case) -> None:
     assert decay_score(case["stored"], case["days"], DOCUMENT) == pytest.approx(case["score"], abs=5e-7)
@@ -62,17 +64,20 @@ def test_idle_days_move_the_score_towards_neutral(case: Case) -> None:
     assert trust_at(a_standing(case["stored"]), later, CAUTIOUS).score == pytest.approx(case["score"], abs=5e-7)
 
 
+# Conformance: 001-005, 001-007, 001-008, 001-009, 001-010
 @cases("tier")
 def test_a_score_is_in_the_tier_whose_bound_it_reaches(case: Case) -> None:
     assert tier_of(case["score"], DOCUMENT).name == case["tier"]
 
 
+# Conformance: 001-002, 001-050, 001-052, 001-053, 001-054, 001-055, 001-056
 @cases("auto")
 def test_a_tier_may_land_so_many_lines(case: Case) -> None:
     trust = a_trust(TrustTier[case["tier"]], samples=case["samples"])
     assert approve(trust, case["lines"], DOCUMENT) == case["ok"]
 
 
+# Conformance: 001-027, 001-028, 001-029
 @cases("confidence")
 def test_confidence_grows_with_decisions(case: Case) -> None:
     trust = trust_at(a_standing(samples=case["n"]), NOON, DOCUMENT)
@@ -80,6 +85,7 @@ def test_confidence_grows_with_decisions(case: Case) -> None:
     assert trust.meaningful is case["meaningful"]
 
 
+# Conformance: 001-064, 001-067
 @cases("recovery")
 def test_a_recovery_adds_to_the_faded_score_and_restarts_the_clock(case: Case) -> None:
     if case.get("unknown_agent"):
@@ -95,6 +101,7 @@ def test_a_recovery_adds_to_the_faded_score_and_restarts_the_clock(case: Case) -
         assert decay_score(score, 30, DOCUMENT) == pytest.approx(case["after_30_more"], abs=5e-7)
 
 
+# Conformance: 001-018
 def test_the_sequence_of_five_decisions() -> None:
     assert all(case["weight"] == 1 for case in GOLDEN["sequence"])
     entries = [a_decision(DecisionType[case["decision"]]) for case in GOLDEN["sequence"]]

@@ -17,6 +17,7 @@ from tests.builders.rules import taken_though_impossible
 RULES = TrustRules()
 
 
+# Conformance: 001-052, 001-053, 001-054, 001-055, 001-056
 def test_the_tiers_are_those_of_the_document() -> None:
     assert dict(zip(TIERS, RULES.tier_score_min, strict=True)) == {
         "untrusted": 0.0,
@@ -34,10 +35,12 @@ def test_the_tiers_are_those_of_the_document() -> None:
     }
 
 
+# Conformance: 001-005
 def test_the_tiers_of_rules_and_answers_are_the_same() -> None:
     assert [tier.value for tier in TrustTier] == list(TIERS)
 
 
+# Conformance: 001-019, 001-020, 001-021, 001-024, 001-028, 001-029, 001-041, 001-065, 001-073
 def test_the_score_is_made_of_the_documents_numbers() -> None:
     assert {kind.value: value for kind, value in DECISION_VALUES.items()} == {
         "accepted": 1.0,
@@ -57,6 +60,7 @@ def test_the_score_is_made_of_the_documents_numbers() -> None:
     assert (score.MEANINGFUL_SAMPLES_MIN, score.CONFIDENT_SAMPLES_MIN) == (10, 100)
 
 
+# Conformance: 001-031
 def test_stakes_approval_and_chance_have_the_numbers_of_the_page() -> None:
     assert score.COMPLEXITY_LINES_MIN == (0, 10, 50, 200, 500)
     assert (RULES.profile, RULES.rise_step_max) == ("cautious", 0.3)

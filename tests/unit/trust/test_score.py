@@ -22,26 +22,31 @@ from tests.unit.trust.builders import CAUTIOUS, DOCUMENT, ONE, stakes
 scores = st.floats(0, 1)
 
 
+# Conformance: 001-024
 def test_stakes_of_1_take_the_documents_step() -> None:
     assert weight_of(ONE, DOCUMENT, rising=True) == 1
     assert step_of(1, DOCUMENT, rising=True) == pytest.approx(DOCUMENT.ema_alpha)
 
 
+# Conformance: 001-030
 def test_a_larger_change_weighs_more() -> None:
     small, large = (weight_of(ChangeStakes(ChangeComplexity.MINOR, n), DOCUMENT, rising=True) for n in (5, 500))
     assert small < large
 
 
+# Conformance: 001-031
 @pytest.mark.parametrize(("lines", "factor"), [(0, 0.5), (1, 0.5), (50, 1), (10**9, 2)])
 def test_size_counts_within_bounds(lines: int, factor: float) -> None:
     assert size_factor(lines, rising=True) == factor
 
 
+# Conformance: 001-032, 001-033, 001-034, 001-035, 001-036
 def test_each_complexity_multiplies_by_the_documents_number() -> None:
     weighed = [weight_of(ChangeStakes(complexity, 50), DOCUMENT, rising=True) for complexity in ChangeComplexity]
     assert weighed == [1, 2, 3, 5, 8]
 
 
+# Conformance: 001-038
 def test_a_faster_review_weighs_a_little_more() -> None:
     quick, slow = (review_factor(ChangeStakes(lines=10, review_ms=ms), DOCUMENT) for ms in (2_000, 600_000))
     assert 1 < slow < quick < 1.1
@@ -71,6 +76,7 @@ def test_a_cautious_rise_is_never_a_leap_and_a_fall_is_never_held() -> None:
     assert step_of(weight, DOCUMENT, rising=True) > 0.9
 
 
+# Conformance: 001-013, 001-014, 001-015
 @pytest.mark.parametrize(
     ("lines", "complexity"),
     [(0, "TRIVIAL"), (9, "TRIVIAL"), (10, "MINOR"), (49, "MINOR"), (50, "MODERATE"), (199, "MODERATE"), (200, "MAJOR"),
@@ -91,6 +97,7 @@ def test_a_step_goes_towards_the_value_and_never_beyond(
     assert low - 1e-12 <= move_score(score, value, step) <= high + 1e-12
 
 
+# Conformance: 001-040
 @given(scores, st.floats(0, 10_000), st.floats(0, 10_000))
 def test_fading_only_ever_approaches_neutral(score: float, one: float, more: float) -> None:
     early, late = decay_score(score, one, DOCUMENT), decay_score(score, one + more, DOCUMENT)
@@ -102,6 +109,7 @@ def test_a_clock_set_back_changes_nothing(score: float, days: float) -> None:
     assert decay_score(score, days, DOCUMENT) == pytest.approx(score)
 
 
+# Conformance: 001-065
 @given(scores, st.floats(0.001, 5))
 def test_a_recovery_adds_at_most_the_rate_and_ends_at_1(score: float, boost: float) -> None:
     assert score <= lift_score(score, boost, DOCUMENT) <= min(1, score + DOCUMENT.recovery_rate)

@@ -12,37 +12,44 @@ from custody.trust.score import approve, lines_max, tier_of
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, a_standing, a_trust
 
 
+# Conformance: 001-003, 001-016
 def test_a_new_agent_is_medium_with_no_confidence_and_always_needs_review() -> None:
     trust = trust_at(newcomer(CAUTIOUS), NOON, CAUTIOUS)
     assert (trust.score, trust.tier, trust.confidence, trust.meaningful) == (0.5, TrustTier.MEDIUM, 0.0, False)
     assert approve(trust, 1, CAUTIOUS).reasons == ("the agent has 0 decision(s), fewer than 10",)
 
 
+# Conformance: 001-049
 def test_each_tier_has_the_documents_limit() -> None:
     assert [lines_max(tier, CAUTIOUS) for tier in TrustTier] == [0, 10, 50, 200, 500]
 
 
+# Conformance: 001-006, 001-057
 def test_an_untrusted_agent_may_not_land_0_lines() -> None:
     assert not approve(a_trust(TrustTier.UNTRUSTED), 0, CAUTIOUS)
 
 
+# Conformance: 001-046
 def test_waiting_is_no_way_up() -> None:
     waited = trust_at(a_standing(0.1), NOON + 60 * DAY, CAUTIOUS)
     assert waited.tier is TrustTier.MEDIUM
     assert approve(waited, 1, CAUTIOUS).reasons == ("the agent reached MEDIUM only by being idle",)
 
 
+# Conformance: 001-048
 def test_waiting_takes_a_tier_away() -> None:
     waited = trust_at(a_standing(0.9), NOON + 60 * DAY, CAUTIOUS)
     assert waited.tier is TrustTier.HIGH
     assert approve(waited, 200, CAUTIOUS) and not approve(waited, 201, CAUTIOUS)
 
 
+# Conformance: 001-062
 def test_nothing_above_500_lines_lands_without_review() -> None:
     refused = approve(a_trust(TrustTier.VERIFIED, samples=1000), 501, CAUTIOUS)
     assert refused.reasons == ("the change has 501 line(s), more than the 500 of VERIFIED",)
 
 
+# Conformance: 001-083
 def test_equal_bounds_leave_a_tier_empty() -> None:
     rules = TrustRules(tier_score_min=(0, 0.2, 0.5, 0.8, 0.8))
     assert [tier_of(score, rules).name for score in (0.49, 0.5, 0.79, 0.8)] == ["LOW", "MEDIUM", "MEDIUM", "VERIFIED"]
@@ -53,6 +60,7 @@ def test_bounds_out_of_order_are_refused_with_both_values() -> None:
         TrustRules(tier_score_min=(0, 0.2, 0.4, 0.9, 0.8))
 
 
+# Conformance: 001-077
 def test_an_approval_is_usable_as_a_bool() -> None:
     yes, no = Approval(), Approval((ReviewReason(ReviewRequirement.SIZE, "because"),))
     assert yes and not no

@@ -93,6 +93,7 @@ async def run(repository: Any, path: Path) -> tuple[ResearchResults, CitedReport
     return results, report
 
 
+# Conformance: 003-068
 @pytest.mark.parametrize("make", MAKES)
 def test_search_results_become_a_report_with_the_same_ids_and_footnotes_every_time(make: Make, tmp_path: Path) -> None:
     repository = make(tmp_path)
@@ -112,6 +113,7 @@ def test_search_results_become_a_report_with_the_same_ids_and_footnotes_every_ti
     assert (tmp_path / "again.md").read_bytes() == (tmp_path / "fish.md").read_bytes()
 
 
+# Conformance: 003-068
 def test_every_repository_gives_the_same_ids_and_the_same_bytes(tmp_path: Path) -> None:
     saved = []
     for make in MAKES:
@@ -139,6 +141,7 @@ def test_usage_is_recorded_as_results_are_assembled_and_reports_written(make: Ma
     asyncio.run(story())
 
 
+# Conformance: 003-096
 def test_removing_a_marker_makes_the_audit_fail(tmp_path: Path) -> None:
     results, report = asyncio.run(run(InMemorySourceRepository(), tmp_path / "fish.md"))
     for source in results.sources:
@@ -153,6 +156,7 @@ def test_removing_a_marker_makes_the_audit_fail(tmp_path: Path) -> None:
             asyncio.run(ReportWriter(forgets).write(results))
 
 
+# Conformance: 003-069
 def test_the_footnotes_are_the_sources_of_the_results(tmp_path: Path) -> None:
     results, report = asyncio.run(run(InMemorySourceRepository(), tmp_path / "fish.md"))
     lines = report.text.split("## Footnotes\n\n")[1].splitlines()
@@ -187,6 +191,7 @@ def tagged(answer: Any, repository: Any = None) -> Any:
     return asyncio.run(with_source_ids(lambda: answer, repository or InMemorySourceRepository())())
 
 
+# Conformance: 003-079
 def test_every_source_of_an_answer_has_its_id_wherever_it_stands() -> None:
     page = {"title": "A", "url": "https://example.org/a"}
     assert tagged(page) == {**page, "source_id": "S1"}
@@ -269,6 +274,7 @@ def test_a_source_that_cannot_be_registered_is_degraded_or_says_why() -> None:
     assert answer[1]["source_id"] is None and "javascript" in answer[1]["source_error"]
 
 
+# Conformance: 003-079
 def test_a_text_that_was_read_from_an_address_has_its_id() -> None:
     async def story() -> None:
         repository = InMemorySourceRepository()

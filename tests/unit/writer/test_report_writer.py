@@ -69,6 +69,7 @@ def warned(ask: Callable[[str], Any], **options: Any) -> CitedReport:
     return report
 
 
+# Conformance: 003-083
 def test_a_text_that_passes_is_asked_for_once() -> None:
     writer = Scripted(TEXT)
     report = written(writer)
@@ -81,6 +82,7 @@ def test_a_text_that_passes_is_asked_for_once() -> None:
     assert report.quality_metrics == {"citation_coverage": 1.0, "orphaned_sources": 0.0, "audit_failures": 0.0}
 
 
+# Conformance: 003-094
 def test_a_failed_audit_is_followed_by_a_reminder_of_exactly_what_is_missing() -> None:
     writer = Scripted(BAD, TEXT)
     report = written(writer)
@@ -92,6 +94,7 @@ def test_a_failed_audit_is_followed_by_a_reminder_of_exactly_what_is_missing() -
     assert [one.words for one in report.attempts] == ["2 finding(s)", "passed"]
 
 
+# Conformance: 003-094
 def test_what_never_passes_is_given_back_with_a_warning_and_no_citation_is_added() -> None:
     writer = Scripted(WORSE, BAD, WORSE)
     report = warned(writer)
@@ -102,6 +105,7 @@ def test_what_never_passes_is_given_back_with_a_warning_and_no_citation_is_added
     assert report.text.count("[^") == BAD.count("[S") - 1 + len(SOURCES)
 
 
+# Conformance: 003-109
 @pytest.mark.parametrize("retries", [0, 1, 5])
 def test_retries_are_bounded_by_the_rule(retries: int) -> None:
     writer = Scripted(BAD)
@@ -191,6 +195,7 @@ def test_what_a_writer_raises_comes_through_with_what_was_tried() -> None:
     ]
 
 
+# Conformance: 003-106
 def test_research_is_run_again_after_every_answer_failed() -> None:
     runs: list[tuple[Attempt, ...]] = []
 
@@ -205,6 +210,7 @@ def test_research_is_run_again_after_every_answer_failed() -> None:
     assert "S7" not in writer.prompts[3]
 
 
+# Conformance: 003-106
 def test_running_again_is_bounded_and_may_be_declined() -> None:
     writer = Scripted(WORSE, WORSE, WORSE, BAD)
     report = warned(writer, rerun=lambda _: RESULTS, rules=CiteRules(reruns_max=2))
@@ -278,6 +284,7 @@ def test_a_failed_report_is_saved_as_failed(tmp_path: Path) -> None:
     assert [(one["code"], one["line"]) for one in beside["findings"]] == [("CITE-UNUSED", 1), ("CITE-UNKNOWN", 7)]
 
 
+# Conformance: 003-087
 def test_saving_writes_footnotes_or_references_and_the_same_bytes_each_time(tmp_path: Path) -> None:
     for text, heading in ((TEXT, "## Footnotes"), ("No number here.\n", "## References")):
         place = save_report_object(cited_report(text, SOURCES), tmp_path / "a.md")
@@ -296,6 +303,7 @@ def test_a_report_that_cannot_be_saved_leaves_nothing_half_written(tmp_path: Pat
     assert {one.name for one in tmp_path.iterdir()} <= {"a.md", "a.md.citations.json"}
 
 
+# Conformance: 003-109
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([TEXT, BAD, WORSE, "", None]), min_size=1, max_size=4), st.integers(0, 3))
 def test_a_report_passes_exactly_if_one_of_the_answers_it_was_given_did(answers: list[Any], retries: int) -> None:

@@ -94,6 +94,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "repository")
 
 
+# Conformance: 000-022, 000-096, 000-100
 def test_everything_together_is_tier_1(world: World) -> None:
     world.traces(trace_of(world, a_range(2, 4, content_hash=ADDED_HASH))).links(a_link(world.second, TRACE))
     before, added, after = world.findings(world.second)
@@ -109,6 +110,7 @@ def test_without_traces_nothing_is_attributed_and_every_line_has_its_finding(wor
     assert world.answers(world.second) == [("1", NONE_TOUCHED), ("2-4", NONE_TOUCHED), ("5-6", NONE_TOUCHED)]
 
 
+# Conformance: 000-004, 000-005, 000-015, 000-016, 000-017, 000-020, 000-098
 def test_a_segment_is_neighbouring_lines_of_one_commit_with_its_parent_time_and_hash(world: World) -> None:
     first, second, third = (finding.segment for finding in world.findings(world.second))
     assert [one.commit for one in (first, second, third)] == [world.first, world.second, world.first]
@@ -116,6 +118,7 @@ def test_a_segment_is_neighbouring_lines_of_one_commit_with_its_parent_time_and_
     assert (first.parent, first.at_ns) == (None, FIRST_AT * NS)
 
 
+# Conformance: 000-006, 000-025
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [
@@ -130,11 +133,13 @@ def test_parent_revision_and_time_window_propose_without_a_link(
     assert signals(world.findings(world.second)[1]) == expected
 
 
+# Conformance: 000-046
 def test_a_trace_may_write_its_revision_with_few_digits(world: World) -> None:
     world.traces(trace_of(world, a_range(2, 4), vcs={"type": "git", "revision": world.first[:7]}))
     assert "revision_parent" in signals(world.findings(world.second)[1])
 
 
+# Conformance: 000-023
 def test_outside_the_time_window_only_link_and_revision_propose(world: World) -> None:
     long_before = moment(SECOND_AT - 25 * 3600)
     world.traces(trace_of(world, a_range(2, 4), vcs=None, timestamp=long_before))
@@ -143,6 +148,7 @@ def test_outside_the_time_window_only_link_and_revision_propose(world: World) ->
     assert signals(world.findings(world.second)[1]) == ["commit_link", "range_match"]
 
 
+# Conformance: 000-039
 def test_an_ancestor_of_the_commit_counts_and_the_commit_itself_does_not(tmp_path: Path) -> None:
     world = World(tmp_path / "repository")
     third = world.built.commit({b"src/app.py": NEW + b"delta\n"}, world.second)
@@ -152,12 +158,14 @@ def test_an_ancestor_of_the_commit_counts_and_the_commit_itself_does_not(tmp_pat
         assert ("revision_ancestor" in signals(finding)) == seen, revision
 
 
+# Conformance: 000-007, 000-024
 def test_a_link_to_a_trace_of_another_file_attributes_nothing(world: World) -> None:
     trace = a_trace(".gitignore", vcs={"type": "git", "revision": world.first}, timestamp=moment(SECOND_AT))
     world.traces(trace).links(a_link(world.second, TRACE))
     assert world.answers(world.second)[1] == ("2-4", NONE_TOUCHED)
 
 
+# Conformance: 000-033
 @pytest.mark.parametrize("traced", ["vite.config.js", "project/frontend/vite.config.js"])
 def test_a_path_that_can_mean_no_other_file_is_that_file(tmp_path: Path, traced: str) -> None:
     world = World(tmp_path / "repository", b"frontend/vite.config.js")
@@ -165,6 +173,7 @@ def test_a_path_that_can_mean_no_other_file_is_that_file(tmp_path: Path, traced:
     assert _said(world.traces(trace).findings(world.second)[1]) == (TRACE, 5)
 
 
+# Conformance: 000-031
 @pytest.mark.parametrize(
     ("traced", "others"),
     [("log.js", {}), ("blog.js", {"other__blog.js": b"x\n"}), ("src/x/blog.js", {"x__blog.js": b"x\n"})],
@@ -177,6 +186,7 @@ def test_a_path_that_may_mean_another_file_is_not_this_one(
     assert world.traces(trace).answers(world.second)[1] == ("2-4", NONE_TOUCHED)
 
 
+# Conformance: 000-026
 def test_the_time_window_proposes_only_while_there_are_fewer_than_5(world: World) -> None:
     # Five linked traces without any range have not enough evidence, and stand before what the window would propose.
     linked = [trace_of(world, vcs=None, timestamp=moment(SECOND_AT - 10**6), id=f"linked-{n}") for n in range(5)]
@@ -194,10 +204,12 @@ def test_what_a_person_wrote_is_not_given_to_an_agent(world: World) -> None:
     assert world.answers(world.second)[1] == ("2-4", NONE_TOUCHED)
 
 
+# Conformance: 000-019
 def test_only_the_lines_that_were_asked_for_are_answered(world: World) -> None:
     assert [lines for lines, _ in world.answers(world.second, Lines(3, 5), Lines(1, 1))] == ["1", "3-4", "5"]
 
 
+# Conformance: 000-101
 def test_neighbours_with_one_trace_and_tier_are_merged(world: World) -> None:
     world.traces(trace_of(world, a_range(1, 6), vcs=None, timestamp=moment(FIRST_AT)))
     findings = world.findings(world.second)
@@ -205,6 +217,7 @@ def test_neighbours_with_one_trace_and_tier_are_merged(world: World) -> None:
     assert [(str(one.lines), len(one.findings)) for one in merge_findings(findings)] == [("1-6", 3)]
 
 
+# Conformance: 000-030
 def test_a_trace_that_is_proposed_three_times_is_one_candidate(world: World) -> None:
     world.traces(trace_of(world, a_range(2, 4))).links(a_link(world.second, TRACE))
     segment = world.findings(world.second)[1].segment
@@ -317,6 +330,7 @@ def test_bad_input_is_named(world: World) -> None:
 # --- look-ups ---------------------------------------------------------------------------------------------------------
 
 
+# Conformance: 000-087, 000-088, 000-103
 def test_every_look_up_uses_an_index(tmp_path: Path) -> None:
     with a_sqlite_store(tmp_path) as store:
         asked = _asked(store)

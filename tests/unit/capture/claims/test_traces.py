@@ -120,6 +120,7 @@ def test_what_is_said_to_be_mixed_is_an_agents_in_part_and_never_less_than_half(
     assert [one.share for one in file.ranges] == [share]
 
 
+# Conformance: 000-085, 000-086
 def test_the_shape_of_a_databases_row_is_the_same_trace() -> None:
     trace = a_trace()
     row = {
@@ -133,6 +134,7 @@ def test_the_shape_of_a_databases_row_is_the_same_trace() -> None:
     assert views({"trace_id": TRACE, "trace_timestamp": AT, "files": None, "trace_record": trace}) == views(trace)
 
 
+# Conformance: 000-077, 000-079
 def test_ranges_and_hashes_are_read_at_every_level() -> None:
     entry = {
         "path": "a.py",
@@ -165,6 +167,7 @@ def test_a_hash_that_cannot_be_compared_is_none(digits: Json) -> None:
     assert said(a_trace("a.py", a_conversation(a_range(1, 2, content_hash=digits)))) == [("conversation", "1-2", None)]
 
 
+# Conformance: 000-078
 @pytest.mark.parametrize(("first", "last"), [(0, 3), (5, 4), ("1", "2"), (None, 2), (True, True), (1.5, 2)])
 def test_lines_that_are_none_are_passed_over(first: Any, last: Any) -> None:
     assert said(a_trace("a.py", a_conversation(a_range(first, last)))) == []
@@ -239,6 +242,7 @@ def test_what_is_no_trace_says_why(value: Json, problem: str) -> None:
         event(value)
 
 
+# Conformance: 000-086
 @pytest.mark.parametrize(
     ("written", "read"),
     [
@@ -252,6 +256,7 @@ def test_times_are_read_as_other_tools_write_them(written: str, read: str) -> No
     assert moment(written) == read
 
 
+# Conformance: 000-104
 def test_a_commit_link_links_each_trace_once() -> None:
     link = event(a_link(SHA.upper(), TRACE, OTHER_TRACE, TRACE))
     found = link_views(link)

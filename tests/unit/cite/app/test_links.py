@@ -100,6 +100,7 @@ def test_what_is_asked_is_what_was_shown(workspace: Workspace) -> None:
     assert web.asked == shown == URLS
 
 
+# Conformance: 003-105
 def test_gone_needs_three_failures_a_day_apart(workspace: Workspace) -> None:
     seen = []
     for hours in (0, 1, 24, 47, 48):
@@ -159,6 +160,7 @@ def test_an_interruption_keeps_what_was_found_out(workspace: Workspace) -> None:
     assert verdicts(cite_check_links(workspace, ALL)) == ["alive", None, None]
 
 
+# Conformance: 003-105
 def test_stale_is_what_was_not_looked_at_or_long_ago(workspace: Workspace) -> None:
     checked(workspace, a_look(1), missing(2))
     stale = LinkSelection(stale=True)

@@ -60,6 +60,7 @@ def shown(folder: Path, source_id: str) -> CiteShowReport:
     return cite_show(Workspace(folder, talk=pytest.fail), source_id)
 
 
+# Conformance: 003-078
 def test_what_an_agent_read_is_registered_in_the_records_order_with_its_reading(folder: Path, tmp_path: Path) -> None:
     a_session(folder).put(tmp_path / "t")
     imported(folder, tmp_path / "t")

@@ -36,6 +36,7 @@ def test_looking_makes_no_file(path: Path) -> None:
     assert not path.parent.exists()
 
 
+# Conformance: 003-042, 003-099
 def test_earlier_bytes_never_change(path: Path) -> None:
     registry = opened(path)
     before = b""
@@ -67,6 +68,7 @@ def test_earlier_bytes_never_change(path: Path) -> None:
     ]
 
 
+# Conformance: 003-043
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
 def test_a_line_that_was_cut_off_is_named_and_nothing_before_it_is_lost(path: Path, share: float) -> None:
     for n in (1, 2, 3):
@@ -101,6 +103,7 @@ def test_a_line_that_lacks_only_its_end_counts_for_the_next_writer(path: Path) -
     assert ids(opened(path)) == ["S1", "S2", "S3"]
 
 
+# Conformance: 003-043
 @pytest.mark.parametrize(
     "garbage",
     [
@@ -177,6 +180,7 @@ def test_one_program_sees_what_another_wrote(path: Path) -> None:
     assert ids(one) == ids(other) == ["S1", "S2"]
 
 
+# Conformance: 003-043
 def test_programs_that_write_at_once_share_no_number(path: Path) -> None:
     code = (
         "import sys\n"

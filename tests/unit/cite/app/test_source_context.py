@@ -137,6 +137,7 @@ def full(made: Context) -> list[str]:
     return [source_id for source_id, level in made.levels.items() if level is Level.FULL]
 
 
+# Conformance: 003-052
 def test_objectives_weights_and_accesses_steer_what_stays_whole(keeper: RegistryStore) -> None:
     manager = a_manager(filled(keeper), rules=CiteRules(recent_sources=1, brief_sentences=1))
     manager.aim("how caches store answers")
@@ -178,6 +179,7 @@ def test_showing_writes_nothing(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+# Conformance: 003-044
 def test_a_file_that_is_opened_again_gives_the_same_context_and_texts(tmp_path: Path) -> None:
     path = tmp_path / "sources.jsonl"
     before = a_manager(filled(FileRegistryStore(path, pytest.fail)))
@@ -203,6 +205,7 @@ def test_a_second_context_is_made_from_what_is_kept_and_a_changed_source_is_not(
     assert "Something at last." in manager.context().text
 
 
+# Conformance: 003-077
 def test_no_more_is_kept_than_the_settings_allow_and_the_steps_change_them() -> None:
     registry = a_registry(MemoryRegistryStore())
     for n in range(1, 41):
@@ -216,6 +219,7 @@ def test_no_more_is_kept_than_the_settings_allow_and_the_steps_change_them() -> 
     assert manager.context() == made, "what is kept never changes what is shown"
 
 
+# Conformance: 003-102
 def test_the_monitor_knows_how_many_registrations_were_of_known_sources() -> None:
     manager = a_manager(a_registry(MemoryRegistryStore()))
     ids = [manager.register(a_source(n)).source_id for n in (1, 2, 1, 1)]

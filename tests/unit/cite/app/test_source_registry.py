@@ -153,6 +153,7 @@ def test_a_registry_moves_with_its_chain_and_stays_apart(folder: Path, tmp_path:
     assert mine == theirs
 
 
+# Conformance: 003-078
 def test_sources_that_recorders_told_of_get_numbers(folder: Path) -> None:
     said: list[str] = []
     for n in (1, 2, 1):

@@ -57,11 +57,13 @@ def state(raw: dict[str, Any], **more: Any) -> tuple[str | None, str | None]:
         return run(web, story, **more)
 
 
+# Conformance: 003-055
 @pytest.mark.parametrize("path", ["/here", "/moved"])
 def test_a_source_that_answers_is_validated(path: str) -> None:
     assert state({"title": "A", "url": HOST + path}) == ("validated", None)
 
 
+# Conformance: 003-055, 003-060
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
@@ -122,6 +124,7 @@ def test_a_degraded_source_that_answers_again_is_validated() -> None:
         assert run(web, story) == [("degraded", False), ("validated", True)]
 
 
+# Conformance: 003-061
 def test_ids_follow_the_order_of_the_sources_whoever_answers_first() -> None:
     raws = [{"title": str(n), "url": f"http://h{n}.example.net/{n % 3}"} for n in range(30)]
 
@@ -134,6 +137,7 @@ def test_ids_follow_the_order_of_the_sources_whoever_answers_first() -> None:
     assert [one and one.source_id for one in given] == [f"S{n}" for n in range(1, 31)]
 
 
+# Conformance: 003-054
 def test_a_breaker_that_is_open_lets_nothing_through_and_loses_nothing() -> None:
     breaker = CircuitBreaker(failures_max=2, cool_down_seconds=1000)
 
@@ -162,6 +166,7 @@ def test_metadata_without_room_for_the_mark_gives_way_to_it() -> None:
     assert state(raw) == ("degraded", "not asked: 127.0.0.1 is loopback")
 
 
+# Conformance: 003-057
 def test_without_a_client_the_guarded_one_is_used() -> None:
     async def story() -> Any:
         repository = InMemorySourceRepository()
@@ -173,6 +178,7 @@ def test_without_a_client_the_guarded_one_is_used() -> None:
     assert asyncio.run(story()).metadata["validation_state"] == "degraded"
 
 
+# Conformance: 003-054, 003-057
 def test_the_documents_client_is_taken_too() -> None:
     def answer(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200 if request.url.path == "/here" else 404)

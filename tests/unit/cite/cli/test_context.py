@@ -36,6 +36,7 @@ def records(repository: Path) -> int:
     return total
 
 
+# Conformance: 003-103
 def test_the_context_fits_its_budget_is_the_same_again_and_records_nothing(repository: Path) -> None:
     before = records(repository)
     words = ("cite", "context", "--budget", "700", "--objective", "prices of mackerel")
@@ -109,6 +110,7 @@ def test_near_copies_are_found_over_the_whole_registry_for_one_source_and_for_a_
     assert custody(repository, "cite", "near", "S1", "--least", "0.1").out.startswith("no near copy among 3 source(s)")
 
 
+# Conformance: 003-104
 def test_search_finds_what_speaks_of_the_words(repository: Path) -> None:
     assert custody(repository, "cite", "search", "price", "of", "mackerel", "--most", "1").out.startswith("S1  Fish  ")
     assert custody(repository, "cite", "search", "quasar").out == "none of 4 source(s) speaks of it\n"

@@ -44,6 +44,7 @@ def cite(repository: Path, *words: str) -> str:
     return ran.out
 
 
+# Conformance: 003-086, 003-098
 def test_from_the_first_source_to_a_merge_and_back(repository: Path) -> None:
     assert cite(repository, "list") == "no source is registered\n"
     said = ("--title", "HTTP Semantics", "--publisher", "IETF", "--date", "2022-06-01")
@@ -98,6 +99,7 @@ def test_a_merge_without_a_reason_is_somebodys_word(repository: Path) -> None:
     assert (merge["kept"], merge["absorbed"], merge["reason"]) == ("S1", "S2", "somebody said so")
 
 
+# Conformance: 003-034
 @pytest.mark.parametrize(
     ("words", "says"),
     [

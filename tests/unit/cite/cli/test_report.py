@@ -23,6 +23,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+# Conformance: 003-086
 def test_a_saved_report_is_shown_with_the_table_of_its_sources(folder: Path) -> None:
     ran = custody(folder, "cite", "report", "saved.md", COLUMNS="80")
     assert (ran.status, ran.err) == (0, "")
@@ -44,6 +45,7 @@ def test_a_saved_report_is_shown_with_the_table_of_its_sources(folder: Path) -> 
     )
 
 
+# Conformance: 003-069, 003-097
 def test_the_table_matches_the_footnotes(folder: Path) -> None:
     report = json.loads(custody(folder, "cite", "report", "saved.md", "--json").out)
     notes = report["text"].split("## Footnotes\n\n")[1].splitlines()

@@ -189,6 +189,7 @@ def test_each_place_of_a_chain_is_checked(trap: Web, length: int) -> None:
     assert trap.accepted == 0
 
 
+# Conformance: 003-057
 def test_the_client_itself_is_guarded_whoever_uses_it(trap: Web) -> None:
     async def story(web: Web) -> list[str]:
         refused = []

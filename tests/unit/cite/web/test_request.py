@@ -226,6 +226,7 @@ def counting(dial: Any, read: list[int]) -> Any:
     return dialled
 
 
+# Conformance: 003-061
 def test_at_most_ten_are_asked_at_once_and_one_of_a_host() -> None:
     def slow(_: Asked) -> bytes:
         return HANG

@@ -67,6 +67,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "repo")
 
 
+# Conformance: 002-013, 002-022, 002-023, 002-061, 002-062, 002-063, 002-064, 002-065
 def test_the_same_diff_on_another_base_is_the_same_change(world: World) -> None:
     first = world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     second = world.propose(2, {b"src/app.py": RETRY, b"LICENSE": b"free\n"}, "Make it robust", on=world.main)
@@ -82,6 +83,7 @@ def test_the_same_diff_on_another_base_is_the_same_change(world: World) -> None:
     assert (place.sign, place.path, place.lines) == ("+", "src/app.py", 3)
 
 
+# Conformance: 002-037
 @pytest.mark.parametrize(
     "files",
     [
@@ -174,6 +176,7 @@ def test_what_is_not_committed_is_compared_too(world: World) -> None:
     assert world.built.git("status", "--porcelain=v2", "-z") == before
 
 
+# Conformance: 002-066
 def test_evidence_is_kept_and_gives_the_same_answer_when_more_was_indexed(world: World) -> None:
     world.propose(1, {b"src/app.py": RETRY}, "Retry step 3")
     second = world.propose(2, {b"src/app.py": RETRY_WITH_LOG}, "Retry with a word")

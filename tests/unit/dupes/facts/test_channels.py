@@ -110,12 +110,14 @@ def test_a_pattern_made_to_be_slow_is_not(monkeypatch: pytest.MonkeyPatch) -> No
 TESTED = Facts(is_test=True)
 
 
+# Conformance: 002-007, 002-008
 @pytest.mark.parametrize("channel", Channel)
 def test_syntax_moves_files_into_tests_and_nowhere_else(channel: Channel) -> None:
     assert refined(channel, Facts()) is channel
     assert refined(channel, TESTED) is (Channel.TESTS if channel is Channel.PRODUCTION else channel)
 
 
+# Conformance: 002-007
 @pytest.mark.parametrize(
     ("path", "content", "is_test"),
     [

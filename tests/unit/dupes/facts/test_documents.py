@@ -50,6 +50,7 @@ open to the end
 """
 
 
+# Conformance: 002-033
 def test_a_markdown_document() -> None:
     structure = facts_of("docs/guide.md", MARKDOWN).structure
     assert headings(structure) == [
@@ -127,6 +128,7 @@ def test_line_ends_and_marks_of_the_beginning_change_nothing(path: str) -> None:
     assert facts_of(path, b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n")) == facts_of(path, content)
 
 
+# Conformance: 002-033
 def test_only_the_first_tokens_of_a_block_count() -> None:
     found = facts_of("a.md", b"```\n" + b"a b c\n" * 99 + b"```\n", FactLimits(block_tokens_max=4))
     assert found.structure.blocks == (FencedCode("", ("a", "b", "c", "a"), Lines(1, 101)),)

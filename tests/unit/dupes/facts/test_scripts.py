@@ -60,6 +60,7 @@ const lazy = () => import('./lazy.js');
 """
 
 
+# Conformance: 002-026
 def test_a_typescript_file_declares() -> None:
     facts = facts_of("src/service.ts", SERVICE)
     assert (facts.language, facts.degraded, facts.is_test) == ("typescript", None, False)
@@ -98,6 +99,7 @@ def test_a_typescript_file_declares() -> None:
     ]
 
 
+# Conformance: 002-027, 002-028
 def test_a_typescript_file_exports_and_imports() -> None:
     facts = facts_of("src/service.ts", SERVICE)
     assert exports(facts) == [
@@ -180,6 +182,7 @@ describe(Queue, function () { specify('chai', () => { expect(x).to.be.true; asse
 """
 
 
+# Conformance: 002-030, 002-031
 @pytest.mark.parametrize("path", ["src/queue.ts", "src/queue.tsx", "src/queue.jsx"])
 def test_what_tests_are_about(path: str) -> None:
     facts = facts_of(path, TESTS)

@@ -36,6 +36,7 @@ def symbols(*lines: tuple[int, int]) -> set[str]:
     return set(find_touched_facts(FACTS, [Lines(*one) for one in lines]).symbols)
 
 
+# Conformance: 002-025
 def test_a_line_belongs_to_the_innermost_declaration_and_to_its_holder() -> None:
     assert symbols((8, 8)) == {"Store.get", "Store"}
     assert symbols((13, 13)) == {"Store.put.later", "Store.put"}
@@ -94,6 +95,7 @@ def test_changed_documents() -> None:
 stretches = st.builds(lambda first, more: Lines(first, first + more), st.integers(1, 30), st.integers(0, 12))
 
 
+# Conformance: 002-025
 @given(st.lists(stretches, max_size=8), st.lists(stretches, max_size=5))
 def test_it_is_what_looking_at_every_line_would_give(places: list[Lines], hunks: list[Lines]) -> None:
     facts = Facts(declared=tuple(Declaration(str(n), "function", lines, False) for n, lines in enumerate(places)))

@@ -31,6 +31,7 @@ def filled(made: Asked) -> None:
     made.send("commit-links", {"commit_sha": COMMIT, "trace_ids": ["t1"], "committed_at": LATER})
 
 
+# Conformance: 000-094
 def test_a_linked_trace_on_the_parent_wrote_the_lines(either: Asked) -> None:
     filled(either)
 
@@ -44,6 +45,7 @@ def test_a_linked_trace_on_the_parent_wrote_the_lines(either: Asked) -> None:
     assert (found["model_id"], found["conversation_url"]) == ("m/1", "https://x.example/1")
 
 
+# Conformance: 000-097
 def test_neighbours_with_the_same_trace_and_tier_are_one(service: Asked) -> None:
     filled(service)
 

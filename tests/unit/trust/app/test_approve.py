@@ -153,6 +153,7 @@ class TestIdentity:
 
 
 class TestNever:
+    # Conformance: 001-059
     @pytest.mark.parametrize(
         ("more", "code"),
         [
@@ -272,6 +273,7 @@ class TestBudget:
         world.later(days=-2)
         assert "TRUST-CLOCK" in codes(asked(world, change))
 
+    # Conformance: 001-058
     def test_processes_that_ask_at_once_do_not_overspend(self, world: TrustWorld) -> None:
         world.proven()
         changes = [world.agent_wrote(100) for _ in range(8)]

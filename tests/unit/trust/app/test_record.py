@@ -64,6 +64,7 @@ def score(workspace: Workspace, agent: str = "robot") -> float:
     return trust_show(workspace, agent, limit=0).standing.score
 
 
+# Conformance: 001-037
 @pytest.mark.parametrize(("place", "lines", "complexity"), [(0, 5, "trivial"), (1, 40, "minor"), (2, 600, "critical")])
 def test_size_and_complexity_are_those_of_the_diff(
     workspace: Workspace, commits: list[str], place: int, lines: int, complexity: str
@@ -76,6 +77,7 @@ def test_size_and_complexity_are_those_of_the_diff(
     assert (taken.lines, taken.complexity, taken.commit) == (lines, complexity, commits[place])
 
 
+# Conformance: 001-037
 def test_what_the_diff_shows_can_be_raised_and_never_lowered(workspace: Workspace, commits: list[str]) -> None:
     wanted = DecisionRequest(agent="robot", decision=ACCEPTED, commit=commits[1])
     for lower in ({"lines": 39}, {"complexity": ChangeComplexity.TRIVIAL}):
@@ -99,6 +101,7 @@ def test_a_decision_on_a_missing_commit_is_refused_and_nothing_is_recorded(works
     assert trust_list(workspace).agents == []
 
 
+# Conformance: 001-074
 def test_a_decision_is_a_record_of_the_chain(workspace: Workspace) -> None:
     taken = record(workspace, a_decision(commit="v1", reason="fine")).report().taken
     (kept,) = records(workspace, limit=5).records
@@ -220,6 +223,7 @@ def test_a_recovery_is_a_record_with_actor_and_reason(workspace: Workspace, cloc
     recover(workspace, "robot", boost=0.01, actor="ana", reason="again")
 
 
+# Conformance: 001-068
 def test_an_agent_without_decisions_cannot_be_lifted(workspace: Workspace) -> None:
     with pytest.raises(UnknownAgent, match="nothing was decided about 'robot'"):
         recover(workspace, "robot", boost=None, actor="ana", reason="x")
