@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # so that it runs as a file and as ``-m tools.docs``
 
-from tools import accuracy, conformance, links, package_tree
+from tools import accuracy, conformance, examples, links, package_tree
 from tools.pages.citations import citations_page
 from tools.pages.cli import cli_page
 from tools.pages.damage import damage_page
@@ -52,6 +52,7 @@ CHECKS: Sequence[Callable[[Path], list[Problem]]] = (
     conformance.check,
     links.check,
     accuracy.check,
+    examples.check,
     package_tree.check,
 )
 
