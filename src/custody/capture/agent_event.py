@@ -1,4 +1,4 @@
-"""A hook event as readers begin with it: whose it is, when it was, which function reads it and which files it names."""
+"""Events as every agent's reader begins with them: hook events, stored transcript records, calls that wait for results."""
 
 import hashlib
 import posixpath

@@ -1,4 +1,4 @@
-"""The lines of a file, one at a time: never more than one of them in memory, and none that is too long."""
+"""Files of other programs: one line at a time, and a first look at where a file belongs."""
 
 import errno
 import importlib

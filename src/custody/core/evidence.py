@@ -1,4 +1,4 @@
-"""What was seen and what weighed it: enough to reach the same answer again."""
+"""The evidence behind an answer, enough to reach it again, and the period of a change."""
 
 import math
 from dataclasses import dataclass

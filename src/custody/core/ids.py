@@ -1,4 +1,4 @@
-"""Names for the plain values that identify things, so that one cannot be passed for another."""
+"""Ids, digests and project names: plain values with types of their own, so that one cannot be passed for another."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Paths inside a repository, safe for any bytes a file name may hold."""
+"""Places in a repository: paths that hold any bytes, line ranges, and path patterns."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""What arrived, and the chain that holds it in place.
+"""Records, the chain that holds them, the check of a chain, and gaps.
 
-This file is the only one that says what a link covers.
+Only this file defines what a link covers.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Several observations of one thing become one: field by field, so that their order never matters."""
+"""Several observations of one thing merged field by field, so that their order never matters."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator

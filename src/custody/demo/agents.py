@@ -1,4 +1,4 @@
-"""Claude Code at work: what it tells its hooks, event by event, and the transcript that it leaves on disk."""
+"""The agents of the story: Claude Code with its hooks and transcript, and one that sends generic events."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Where the story takes place: a folder of its own, and nothing of the user's around it."""
+"""Where the story runs: a folder, a clock and verbs of its own, and a damaged copy of the store."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""The document's scores and categories, in its order, with the thresholds in force; this file alone decides them."""
+"""Similarity, scores, categories and verdicts of pairs, and the terms that a search uses; only this file decides them."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

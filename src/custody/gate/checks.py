@@ -1,4 +1,4 @@
-"""One file per check; like all of the gate, they may touch nothing outside."""
+"""The checks of the gate, one function each, and the verdict that follows from their reasons. Pure."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What the gate speaks of: what was seen of a change, a reason, and the verdict."""
+"""The nouns of the gate: evidence about a change, reasons by code, the verdict."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

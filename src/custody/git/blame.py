@@ -1,4 +1,4 @@
-"""Asking ``git blame``: one process per file."""
+"""``git blame``: one process per file, and its parsers."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The one way to start git: settings, environment and limits come from here, the process itself from ``child``."""
+"""Start and run git: settings, environment and limits come from here; no shell, bounded in time and output."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Parsing ``git rev-list`` with our own format: commits as they are written. Pure: pieces of bytes in, commits out."""
+"""Commits and walks over them: ``git rev-list`` asked and parsed, commit objects parsed."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator

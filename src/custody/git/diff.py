@@ -1,4 +1,4 @@
-"""Asking ``git diff-tree --stdin``: what is sent, and that every question was answered."""
+"""Differences of commits: ``git diff-tree`` asked, its raw changes and patches parsed."""
 
 import re
 from collections import deque

@@ -1,8 +1,4 @@
-"""Evidence by git: objects of our own that are fetched from a remote and pushed to it, under references of our own.
-
-The objects lie in a folder of custody's, not among the repository's. A git process here lives in a folder that is made
-for it and goes with it, so that the repository's configuration is never read (``exchange`` in surroundings.py).
-"""
+"""Our own objects in git: fetched and pushed under our references, mirrors of repositories, notes."""
 
 import base64
 import os

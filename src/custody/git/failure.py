@@ -1,4 +1,4 @@
-"""What git said when it failed → whose turn it is. Pure; git speaks English to us (``LC_ALL=C``)."""
+"""What git's failures mean, and the check of every id, revision and path before git sees it. Pure."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""``git cat-file`` kept open for as many objects as one likes."""
+"""Objects and trees: ``git cat-file`` kept open, ``git ls-tree``, their parsers, and loose objects written."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Parsing references. Pure: pieces of bytes in, references out."""
+"""References and remotes: parsed, and whether custody talks to a remote."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Reading files of the work tree ourselves: git would run the repository's filters on them."""
+"""Files of the work tree, read by ourselves: git would run the repository's filters, and links may lead elsewhere."""
 
 import errno
 import os

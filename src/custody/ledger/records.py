@@ -1,4 +1,4 @@
-"""List kept records, newest first, and show what one of them says."""
+"""Records: named, listed, shown and erased, with claims and gaps."""
 
 import re
 from collections.abc import Collection, Sequence

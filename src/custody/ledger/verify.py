@@ -1,4 +1,4 @@
-"""Check every kept byte and name whatever is not as it was stored."""
+"""Check every stored byte, and remember what was verified for callers that ask often."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

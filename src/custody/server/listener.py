@@ -1,4 +1,4 @@
-"""``custody serve``: bind an address, answer until told to end, finish what was begun."""
+"""``custody serve``: the application assembled, limits on request heads, logs, and the loop that answers."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Questions that are answered with the report of a verb: the bytes of ``--json``, in a thread of their own."""
+"""Kinds of routes: questions answered with a verb's report, lists that take items and return pages."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""One writer per project: requests queue up, what waits is committed together, and each is answered after COMMIT.
-
-A request's records are never split over two transactions.
-"""
+"""Writers and readers of a service: one queue of writes per project, a few reader threads, metrics."""
 
 import asyncio
 import queue

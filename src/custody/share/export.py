@@ -1,4 +1,4 @@
-"""Write everything that is kept as JSON lines that import gives back byte for byte."""
+"""Exports: all chains written as JSON lines, and one read back whole or not at all."""
 
 import hashlib
 import shutil

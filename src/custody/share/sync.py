@@ -1,4 +1,4 @@
-"""Push and pull: one verb each, for a service that the user named and for a git remote."""
+"""Push and pull of chains, through a service or a git remote."""
 
 import os
 from collections.abc import Iterator, Sequence

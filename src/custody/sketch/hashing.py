@@ -1,7 +1,6 @@
-"""Numbers that stand for values: the same in every process, on every machine and in every version.
+"""Hashes of values, SimHash, LSH keys, an LSH forest and bottom-k sketches.
 
-This file is the only one that says how a value is hashed. What was hashed is stored, so nothing here may ever change:
-another way of hashing is another function, and a new version of whatever holds its numbers.
+What was hashed is stored, so no function here may change: another hash is another function.
 """
 
 from bisect import bisect_left, insort

@@ -1,4 +1,4 @@
-"""What the store needs of a database: rows, transactions, a stamp. Both databases give it; nothing else is used."""
+"""What the store needs of a database, and how a database is brought to the current schema."""
 
 from collections.abc import Mapping, Sequence, Sized
 from contextlib import AbstractContextManager

@@ -1,8 +1,4 @@
-"""What a message says it takes back: commits by id, a merge by its id and parent, a pull request, or a title.
-
-Every spelling that git and GitHub make, and those that people write themselves. What a message says is a claim: whoever
-reads it looks whether the commit is there and whether its lines are gone (``undoing``).
-"""
+"""What commits say about others and about their authors: reverts, repairs, agents' signatures."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What stands beside a line's chain: what its agent has earned, and what the change that brought it is like."""
+"""What a line's chain leads to: the sources read, the subagent's call, the agent's record."""
 
 from collections.abc import Iterator, Sequence
 

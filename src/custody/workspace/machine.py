@@ -1,7 +1,4 @@
-"""The one clock, and the one source of chance: everything else is handed a moment or a token.
-
-May touch: the operating system's clock and its random numbers.
-"""
+"""The clock, the source of chance, the user, and files that appear whole or not at all."""
 
 import os
 import pwd

@@ -1,9 +1,4 @@
-"""Claims about commits: notes and traces of other tools that say which lines of a commit an agent wrote.
-
-A claim is about the lines of one file in one commit. git tells which of today's lines these are, as it does for the
-tools that wrote them. A line that captured text explains keeps its answer; a claim answers where nothing does. Who else
-claims a line is said beside the answer, whoever has it.
-"""
+"""What ties commits to sessions: links from hooks and git calls, and claims of other tools about lines."""
 
 import re
 from bisect import bisect_left, bisect_right

@@ -1,4 +1,4 @@
-"""Which lines commits took out of which files: asked for every file of a commit, so it is remembered for a while."""
+"""Texts of commits as a file's history needs them: removed lines, many files at once, secrets masked."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What agents wrote here as Agent Trace records, which other tools read: places and hashes, never a text."""
+"""Attribution exported for other tools: Agent Trace records and notes of git-ai."""
 
 import re
 from collections.abc import Iterator, Sequence

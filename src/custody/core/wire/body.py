@@ -1,9 +1,4 @@
-"""Long texts of a payload are bodies of their own: kept once, erased alone.
-
-``split`` takes them out and leaves ``{"$body": "sha256:…"}``; ``join`` puts them back, or leaves ``{"$erased":
-"sha256:…"}`` where the text is gone. A payload that happens to look like one of these marks is wrapped, so every
-value survives the way.
-"""
+"""Bodies: long texts stored once and erased alone, excerpts of large outputs, outlines without texts."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace

@@ -1,4 +1,4 @@
-r"""Strict JSON in, stable bytes out.
+r"""Strict JSON in, stable bytes out; rules as canonical JSON, with their digest.
 
 Reading refuses what two readers could understand differently: duplicate keys, NaN, numbers beyond a double, bytes
 that are not UTF-8. Writing gives the same bytes for the same value: keys sorted, no white space, UTF-8, lone

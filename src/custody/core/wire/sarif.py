@@ -1,4 +1,4 @@
-"""Findings with a place as SARIF 2.1.0, which code hosts and editors show beside the lines."""
+"""Findings for code hosts and editors: SARIF 2.1.0, and the annotations that a build prints."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

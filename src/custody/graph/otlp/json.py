@@ -1,8 +1,4 @@
-"""OTLP's JSON in and out, and the flat shapes in which tools write spans down: one reading for all of them.
-
-A value is an ``ExportTraceServiceRequest`` or ``TracesData`` object, a trace with its spans, or a span. Field names are
-taken in either spelling of protobuf's JSON and as the common exporters write them; what is unknown is passed over.
-"""
+"""OTLP's JSON in and out, and the flat shapes in which tools write spans: one reader for all of them."""
 
 import base64
 import binascii

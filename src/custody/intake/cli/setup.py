@@ -1,4 +1,4 @@
-"""``custody init``."""
+"""``custody init``, ``custody uninstall`` and ``custody doctor``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""One file that is to be changed, decided before anything is written. Pure."""
+"""Changes of files: decided first, then each file written whole or not at all, and all files or none."""
 
 import difflib
 import os

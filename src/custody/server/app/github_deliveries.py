@@ -1,4 +1,4 @@
-"""Webhook deliveries: believed only if signed, taken in once, answered at once; what is to be done becomes jobs."""
+"""GitHub's webhook deliveries, and which project each repository belongs to."""
 
 import re
 from collections import Counter

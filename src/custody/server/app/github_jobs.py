@@ -1,7 +1,4 @@
-"""The jobs about GitHub: judge a pull request, keep what became of one, find reverts, index what a repository had.
-
-Each looks at things as they are when it runs, not as a delivery told them, so doing one late or twice does no harm.
-"""
+"""GitHub: its settings, and the jobs about pull requests, outcomes, reverts and indexes."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping

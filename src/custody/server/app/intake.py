@@ -1,7 +1,4 @@
-"""What a service is sent becomes records on their way into a chain: checked, without secrets, named by its content.
-
-Nothing here writes; ``server/app/ingest`` keeps what was made here.
-"""
+"""What a service receives becomes records: checked, without secrets, stored once each."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack

@@ -1,8 +1,4 @@
-"""Jobs: what is to be done, by kind, and how one is added, listed and tried again.
-
-A new kind is a function and a row of ``KINDS``. The function may run more than once for one job, since a worker can be
-killed after the deed and before it is recorded: doing it twice must come to the same.
-"""
+"""Jobs by kind, the worker that runs them, and retention."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

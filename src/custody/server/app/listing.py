@@ -1,4 +1,4 @@
-"""Lists of what is kept, a page at a time, for a service."""
+"""Lists a page at a time: records, decisions, changes and sources, with their cursors."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""Who is let in: tokens and projects as they are kept, for a service that many ask at the same time."""
+"""Projects and tokens: who is let in and for what, and the use cases behind ``custody project`` and ``token``."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""The parts of ``custody github``."""
+"""The commands of those groups."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""``custody github``."""
+"""The groups of verbs for a team: github, project, token and worker."""
 
 import signal
 from types import FrameType, MappingProxyType

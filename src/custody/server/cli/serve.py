@@ -1,4 +1,4 @@
-"""``custody serve``."""
+"""``custody serve`` and ``custody report``."""
 
 from functools import partial
 from typing import TYPE_CHECKING

@@ -1,8 +1,4 @@
-"""Rows of jobs: each made once, done by whoever holds its lease, settled once.
-
-Taking and settling are single statements that compare the number of the lease and change it (compare-and-swap), which
-both databases do alike. Two workers never hold one lease, and who lost it can no longer settle the job.
-"""
+"""Rows of jobs, each made and settled once, and of GitHub's repositories and deliveries."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rows of tokens. What is kept of a token opens nothing: its hash, never itself."""
+"""Rows of projects, tokens and reads. A stored token is a hash and opens nothing."""
 
 from dataclasses import dataclass
 

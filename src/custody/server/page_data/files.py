@@ -1,7 +1,4 @@
-"""The files of a commit, to browse: folder by folder, or by a part of their names.
-
-A path that is no UTF-8 stands in an address as it is shown; ``resolve_file`` finds the file again.
-"""
+"""Files for pages: the tree of a commit to browse, blamed lines, documents with their citation findings."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

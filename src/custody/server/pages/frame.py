@@ -1,8 +1,4 @@
-"""A view as HTML: one environment for every page, in which everything is escaped and nothing acts.
-
-Beside the view's own fields a template has ``to`` and ``asset`` (addresses), ``block`` (what an island reads), ``form``
-(numbers and moments in words), ``charts``, ``part`` (another page taken in), and ``page``, which says where we are.
-"""
+"""The frame of every page: HTML with everything escaped, links, built files, content policy, refusals."""
 
 import gzip
 import json

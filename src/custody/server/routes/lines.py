@@ -1,4 +1,4 @@
-"""Why lines are there, whose they are, what happened in sessions, and the verdict on a change."""
+"""Lines over HTTP: blame as document 000 asks for it, why, stats, sessions, and the verdict on a change."""
 
 from custody.attribution.wire import StatsReport
 from custody.core.errors import InputError

@@ -1,4 +1,4 @@
-"""Traces, commit links and spans: sent as they are, listed as they were sent."""
+"""Records over HTTP: traces, links, spans, evidence, conversations, erasures, OpenTelemetry."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""``custody trust record``."""
+"""``custody trust record`` and ``custody trust reverts``, and how scores and decisions are rendered."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a finished call of one of Claude Code's tools says: files edited, commits made. Sources are read next door.
+"""What a finished call of one of Claude Code's tools says: files edited, commits made.
 
 Hooks and transcripts give the same input and the same answer of a call, so both are read here, and here only.
 """
