@@ -1,4 +1,4 @@
-"""Events as every agent's reader begins with them: hook events, stored transcript records, calls that wait for results."""
+"""Events as every agent's reader begins with them: hook events, transcript records, calls that wait for results."""
 
 import hashlib
 import posixpath

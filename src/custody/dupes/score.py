@@ -1,4 +1,4 @@
-"""Similarity, scores, categories and verdicts of pairs, and the terms that a search uses; only this file decides them."""
+"""Similarity, scores, categories and verdicts of pairs, and the terms of a search; only this file decides them."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
