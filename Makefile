@@ -25,7 +25,7 @@ demo: setup-run ## every verb at work on a sample repository, in a minute
 	@.venv/bin/custody demo
 
 test: setup ## the tests (TESTS=tests/unit for a part)
-	@$(PYTEST) -m "not slow" $(TESTS)
+	@$(PYTEST) -m "not slow" $(if $(TESTS),$(TESTS),$$($(PY) tools/lanes.py))
 
 test-full: setup ## the tests, the slow faults and long fuzzing included
 	@$(PYTEST) -m "" --hypothesis-profile slow $(TESTS)
