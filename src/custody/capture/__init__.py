@@ -4,18 +4,23 @@ Readers of events touch nothing: they are functions of what the store passes in.
 that they are given, and no file that is named inside them.
 """
 
-from custody.capture.database_rows import is_database, lines_for
-from custody.capture.hook_views import hook_views, snapshot_views
-from custody.capture.line_reader import FileLine, lines_of
-from custody.capture.transcript_reader import TRANSCRIPT_READERS, transcript_views
-from custody.capture.transcripts import (
-    ChangedFile,
-    LineProblem,
-    SkippedLine,
-    SubagentLaunch,
-    TranscriptLine,
-    TranscriptReader,
-)
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from custody.capture.database_rows import is_database, lines_for
+    from custody.capture.hook_views import hook_views, snapshot_views
+    from custody.capture.line_reader import FileLine, lines_of
+    from custody.capture.transcript_reader import TRANSCRIPT_READERS, transcript_views
+    from custody.capture.transcripts import (
+        ChangedFile,
+        LineProblem,
+        SkippedLine,
+        SubagentLaunch,
+        TranscriptLine,
+        TranscriptReader,
+    )
 
 __all__ = [
     "TRANSCRIPT_READERS",
@@ -33,3 +38,30 @@ __all__ = [
     "snapshot_views",
     "transcript_views",
 ]
+
+_MODULES = MappingProxyType(
+    {
+        "ChangedFile": "transcripts",
+        "FileLine": "line_reader",
+        "LineProblem": "transcripts",
+        "SkippedLine": "transcripts",
+        "SubagentLaunch": "transcripts",
+        "TRANSCRIPT_READERS": "transcript_reader",
+        "TranscriptLine": "transcripts",
+        "TranscriptReader": "transcripts",
+        "hook_views": "hook_views",
+        "is_database": "database_rows",
+        "lines_for": "database_rows",
+        "lines_of": "line_reader",
+        "snapshot_views": "hook_views",
+        "transcript_views": "transcript_reader",
+    }
+)
+"""Where each exported name is: readers are large, and most questions need none, so each is imported when asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import an exported name when it is first used."""
+    if name not in _MODULES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,15 +1,10 @@
 """From a captured hook event to views: the agent's reader where there is one, and always that it was observed."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from types import MappingProxyType
 
-from custody.capture.agents.claude import hook_events as claude
-from custody.capture.agents.codex import hook_events as codex
-from custody.capture.agents.copilot import hook_events as copilot
-from custody.capture.agents.cursor import hook_events as cursor
-from custody.capture.agents.gemini import hook_events as gemini
-from custody.capture.agents.opencode import hook_events as opencode
 from custody.core.errors import InputError
 from custody.core.ids import AgentName, CallId, CommitSha, SessionId
 from custody.core.paths import RepoPath
@@ -47,17 +42,18 @@ def _rewritten(event: HookEvent) -> Iterator[View]:
         yield ObservedCommit(CommitSha(new), ns_from(event.at), event.worktree, tuple(dict.fromkeys(old)))
 
 
-READERS: MappingProxyType[str, Callable[[HookEvent], tuple[View, ...]]] = MappingProxyType(
+READERS: Mapping[str, str] = MappingProxyType(
     {
-        "claude-code": claude.views_of,
-        "codex": codex.views_of,
-        "copilot": copilot.views_of,
-        "cursor": cursor.views_of,
-        "gemini": gemini.views_of,
-        "git": views_of,
-        "opencode": opencode.views_of,
+        "claude-code": "custody.capture.agents.claude.hook_events",
+        "codex": "custody.capture.agents.codex.hook_events",
+        "copilot": "custody.capture.agents.copilot.hook_events",
+        "cursor": "custody.capture.agents.cursor.hook_events",
+        "gemini": "custody.capture.agents.gemini.hook_events",
+        "git": __name__,
+        "opencode": "custody.capture.agents.opencode.hook_events",
     }
 )
+"""The module whose ``views_of`` reads an agent's hook events, imported with the first of them."""
 
 
 def hook_views(payload: Json) -> tuple[View, ...]:
@@ -65,8 +61,9 @@ def hook_views(payload: Json) -> tuple[View, ...]:
     event = event_from(payload)
     if not isinstance(event, HookEvent):
         raise InputError("not a hook event")
-    read = READERS.get(event.agent)
-    return (*observation_of(event, event.event), *(read(event) if read else ()))
+    module = READERS.get(event.agent)
+    views = () if module is None else import_module(module).views_of(event)
+    return (*observation_of(event, event.event), *views)
 
 
 def snapshot_views(payload: Json) -> tuple[View, ...]:

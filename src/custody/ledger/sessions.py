@@ -11,7 +11,6 @@ from custody.core.view_merge import merge_calls, merge_session
 from custody.core.views import TRANSCRIPT, FileEdit, Prompt, Session, SourceAccess, ToolCall, View
 from custody.core.wire.report import AgentLine, CallLine, LogReport, PromptLine, SessionLine, SessionReport
 from custody.core.wire.time import text_from
-from custody.intake.install.agent_status import check_agent
 from custody.intake.queries import agent_rows
 from custody.ledger.queries import (
     SessionRow,
@@ -61,7 +60,10 @@ def log(workspace: Workspace, *, limit: int, agent: str | None = None) -> LogRep
     """The sessions that were active last, newest first, perhaps of one agent only."""
     with workspace.reading() as store, store.reading():
         agents = agent_rows(store)
-        check_agent(agent, (row.agent for row in agents))
+        if agent is not None:
+            from custody.intake.install.agent_status import check_agent  # only a named agent needs the table
+
+            check_agent(agent, (row.agent for row in agents))
         total = session_count(store)
         if agent is None:
             rows = session_rows(store, limit=limit)

@@ -20,7 +20,6 @@ from custody.core.views import FileEdit, FileState, TracedFile
 from custody.core.wire.body import digest_text
 from custody.core.wire.time import text_from
 from custody.git import ChangeKind, Comparison, FileChange, Repository, Walk
-from custody.intake.install.agent_status import check_agent
 from custody.intake.queries import agent_rows
 from custody.ledger.queries import paths_in
 from custody.workspace.workspace import Workspace
@@ -165,7 +164,10 @@ def stats(
             counting.count(path)
             workspace.progress.step(1)
         digest = evidence.digest
-        check_agent(agent, (*(row.agent for row in agent_rows(evidence.store)), *counting.counted.by["agent"]))
+        if agent is not None:
+            from custody.intake.install.agent_status import check_agent  # only a named agent needs the table
+
+            check_agent(agent, (*(row.agent for row in agent_rows(evidence.store)), *counting.counted.by["agent"]))
     return _report(counting.counted, root, commit, digest_text(digest), since_ns)
 
 
