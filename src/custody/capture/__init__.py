@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from custody.capture.database_rows import is_database, lines_for
-    from custody.capture.hook_views import hook_views, snapshot_views
+    from custody.capture.hook_reader import hook_views, snapshot_views
     from custody.capture.line_reader import FileLine, lines_of
     from custody.capture.transcript_reader import TRANSCRIPT_READERS, transcript_views
     from custody.capture.transcripts import (
@@ -49,11 +49,11 @@ _MODULES = MappingProxyType(
         "TRANSCRIPT_READERS": "transcript_reader",
         "TranscriptLine": "transcripts",
         "TranscriptReader": "transcripts",
-        "hook_views": "hook_views",
+        "hook_views": "hook_reader",
         "is_database": "database_rows",
         "lines_for": "database_rows",
         "lines_of": "line_reader",
-        "snapshot_views": "hook_views",
+        "snapshot_views": "hook_reader",
         "transcript_views": "transcript_reader",
     }
 )

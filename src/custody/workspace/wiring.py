@@ -38,9 +38,9 @@ RULES = MappingProxyType(
 
 READER_NAMES = MappingProxyType(
     {
-        "hook": (HOOK_VERSION, "custody.capture:hook_views"),
-        "snapshot": (HOOK_VERSION, "custody.capture:snapshot_views"),
-        "transcript": (TRANSCRIPT_VERSION, "custody.capture:transcript_views"),
+        "hook": (HOOK_VERSION, "custody.capture.hook_reader:hook_views"),
+        "snapshot": (HOOK_VERSION, "custody.capture.hook_reader:snapshot_views"),
+        "transcript": (TRANSCRIPT_VERSION, "custody.capture.transcript_reader:transcript_views"),
         "trace": (TRACES_VERSION, "custody.capture.claims.traces:trace_views"),
         "trace_link": (TRACES_VERSION, "custody.capture.claims.traces:link_views"),
         "registry": (REGISTRY_VERSION, "custody.cite.queries.registry_codec:registry_views"),
