@@ -15,8 +15,9 @@ from custody.share.export import export, export_to, import_export
 from custody.store import StoreUnwritable
 from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody, recorded, spool_of
+from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import KINDS, an_arrival
+from tests.builders.in_process import custody
 from tests.builders.stores import NOON
 
 

@@ -23,8 +23,9 @@ from custody.capture.hook.install import (
     remove_hook,
 )
 from custody.capture.hook.place import head_of, work_tree_of
-from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.hooks import SESSION, a_hook_event, an_edit, home_of, installed, run_hook
+from tests.builders.in_process import custody
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from custody.server.app.tenancy import PREFIX
-from tests.builders.cli import a_git_folder, custody, recorded, spool_of
+from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 
 
 @pytest.fixture
