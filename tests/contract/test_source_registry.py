@@ -26,7 +26,7 @@ DOI = "https://doi.org/10.1000/182"
 def open_registry(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens the same registry again and again, as separate programs would."""
     opened: list[Store] = []
-    url = request.getfixturevalue("fresh_postgres") if request.param == "postgres" else None
+    url = request.getfixturevalue("empty_postgres") if request.param == "postgres" else None
 
     def store() -> Store:
         return a_sqlite_store(tmp_path) if url is None else a_postgres_store(url, tmp_path)
