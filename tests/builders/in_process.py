@@ -1,5 +1,6 @@
 """The command inside this process: what a start of the program answers, without the cost of a start."""
 
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ from tests.builders.cli import Ran, masked
 def custody(folder: Path, *words: str, stdin: str = "", **environment: str) -> Ran:
     """Run ``custody`` in ``folder`` inside this process; takes and returns what the real start in ``cli`` does.
 
-    Its streams are files with the encodings of a real start. A bug raises here instead of ending with a status.
+    Its streams are files with the encodings of a real start, and signals are handled as before once it has ended. A bug
+    raises here instead of ending with a status.
     """
     with pytest.MonkeyPatch.context() as patch, chdir(folder):
         for name, value in {"COLUMNS": "100", **environment}.items():
@@ -49,11 +51,14 @@ def _stream(errors: str) -> Iterator[TextIOWrapper]:
 @contextmanager
 def _streams(given: TextIOWrapper, out: TextIOWrapper, err: TextIOWrapper, words: list[str]) -> Iterator[None]:
     before = sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.excepthook
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     sys.stdin, sys.stdout, sys.stderr, sys.argv = given, out, err, words
     try:
         yield
     finally:
         sys.stdin, sys.stdout, sys.stderr, sys.argv, sys.excepthook = before
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _text(stream: TextIOWrapper) -> str:
