@@ -13,7 +13,7 @@ from custody.graph.queries import GraphTables
 from tests.browser.conftest import Look
 from tests.builders.browser import PHONE, Looking, findings
 from tests.builders.calls import World
-from tests.builders.cli import custody
+from tests.builders.in_process import custody
 from tests.builders.long_pages import long_spans
 from tests.builders.service import Started, started
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 
 from custody.server.pages.book import PAGES
 from tests.builders.browser import findings
-from tests.builders.cli import custody
+from tests.builders.in_process import custody
 
 LABELLED = [page for page in PAGES if page.label is not None]
 

@@ -1,10 +1,18 @@
 """Real stores with a clock and chance that a test can foresee."""
 
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
 
 from custody.store import Heads, Store, StoreEnvironment, open_postgres, open_sqlite
 from custody.workspace.wiring import VIEWS
+from tests.house.postgres import a_database
 
 NOON = 1_769_860_800_000_000_000
 
@@ -24,3 +32,27 @@ def a_sqlite_store(folder: Path) -> Store:
 def a_postgres_store(url: str, folder: Path) -> Store:
     """The store in a PostgreSQL database, its heads in ``folder``."""
     return Store(open_postgres(url), VIEWS, surroundings(folder))
+
+
+@contextmanager
+def a_migrated_template(server: str) -> Iterator[str]:
+    """The name of a database on ``server`` with an empty store's tables, to copy instead of migrating again."""
+    with a_database(server) as url, TemporaryDirectory() as folder:
+        a_postgres_store(url, Path(folder)).close()
+        yield urlsplit(url).path.removeprefix("/")
+
+
+@contextmanager
+def a_copied_database(server: str, template: str) -> Iterator[str]:
+    """The address of a copy of ``template`` on ``server``, dropped after the block.
+
+    Files are copied as they are, with what PostgreSQL remembers of the catalog: a first connection need not look it up.
+    """
+    name = f"custody_test_{secrets.token_hex(8)}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        as_files = " STRATEGY FILE_COPY" if admin.info.server_version >= 150_000 else ""  # before that, the only way
+        admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"{as_files}'.encode())
+        try:
+            yield urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
+        finally:
+            admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)'.encode())

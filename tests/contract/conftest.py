@@ -6,16 +6,30 @@ from pathlib import Path
 import pytest
 
 from custody.store import Store
-from tests.builders.stores import a_postgres_store, a_sqlite_store
+from tests.builders.stores import a_copied_database, a_migrated_template, a_postgres_store, a_sqlite_store
 
 Opener = Callable[[], Store]
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_url: str) -> Iterator[str]:
+    """The name of a database in which nothing was stored yet, with the tables of this version."""
+    with a_migrated_template(postgres_url) as name:
+        yield name
+
+
+@pytest.fixture
+def empty_postgres(postgres_url: str, postgres_template: str) -> Iterator[str]:
+    """The address of a database that only this test has: as ``fresh_postgres`` after the first opening."""
+    with a_copied_database(postgres_url, postgres_template) as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
     """Opens the same store again and again, as separate processes would."""
     opened: list[Store] = []
-    url = request.getfixturevalue("fresh_postgres") if request.param == "postgres" else None
+    url = request.getfixturevalue("empty_postgres") if request.param == "postgres" else None
 
     def opener() -> Store:
         store = a_sqlite_store(tmp_path) if url is None else a_postgres_store(url, tmp_path)

@@ -14,8 +14,8 @@ from custody.core.wire.arrival import arrival_of
 from custody.core.wire.report import encode_report
 from custody.ledger.records import erase
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import custody
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.lines import NS, SESSION, Scene, an_edit_event, moment, text
 from tests.builders.repo import NOON
 

@@ -15,8 +15,9 @@ from custody.share.export import export, export_to, import_export
 from custody.store import StoreUnwritable
 from custody.store.sqlite import SqliteDb
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody, recorded, spool_of
+from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import KINDS, an_arrival
+from tests.builders.in_process import custody
 from tests.builders.stores import NOON
 
 
@@ -116,8 +117,9 @@ def test_pending_events_are_exported_as_such_and_taken_in_by_import(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = recorded(a_git_folder(tmp_path / "repository"))
-    monkeypatch.setattr("custody.workspace.workspace.open_sqlite", unwritable)
-    export_to(a_workspace(repository), tmp_path / "export")
+    with monkeypatch.context() as patch:
+        patch.setattr("custody.workspace.workspace.open_sqlite", unwritable)
+        export_to(a_workspace(repository), tmp_path / "export")
     lines = [json.loads(line) for line in (tmp_path / "export").read_text().splitlines()]
     assert [line["line"] for line in lines] == ["export", "pending", "pending", "pending", "end"]
     other = a_git_folder(tmp_path / "other")

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.cli import Ran, custody
+from tests.builders.cli import Ran
 from tests.builders.hooks import a_hook_event
+from tests.builders.in_process import custody
 
 FIXTURE = Path(__file__).parent / "fixtures" / "before-the-move.tar.gz"
 RECORDS = 23

@@ -14,7 +14,9 @@ from custody.core.errors import InputError, WorldError
 from custody.sdk.bridge import BridgeLimits, Execution, WorkerBridge
 from custody.sdk.script_run import open_server
 from custody.sdk.server_file import McpServer, read_servers
-from tests.builders.cli import a_git_folder, custody
+from tests.builders import cli
+from tests.builders.cli import a_git_folder
+from tests.builders.in_process import custody
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = McpServer(sys.executable, ["-m", "tests.support.mcp_server"], cwd=str(ROOT))
@@ -181,10 +183,11 @@ class TestVerb:
         hidden = tmp_path / "hidden"
         (hidden / "mcp").mkdir(parents=True)
         (hidden / "mcp" / "__init__.py").write_text("raise ImportError('hidden')")
-        ran = custody(repository, "graph", "run", "plan.py", "--mcp", str(a_config(repository)), PYTHONPATH=str(hidden))
+        words = ("graph", "run", "plan.py")
+        ran = cli.custody(repository, *words, "--mcp", str(a_config(repository)), PYTHONPATH=str(hidden))
         assert ran.status == 2
         assert "pip install 'custody[mcp]'" in ran.err
-        assert custody(repository, "graph", "run", "plan.py", PYTHONPATH=str(hidden)).status == 0
+        assert cli.custody(repository, *words, PYTHONPATH=str(hidden)).status == 0
 
 
 def test_no_answer_is_made_up_from_an_odd_one() -> None:

@@ -17,7 +17,8 @@ from custody.core.wire.canonical import parse
 from custody.core.wire.event_views import views_of
 from custody.intake.span_spool import SpoolExporter
 from custody.sdk import SpanRecord, configure, flush, shutdown, span
-from tests.builders.cli import custody, spool_of
+from tests.builders.cli import spool_of
+from tests.builders.in_process import custody
 from tests.unit.sdk.conftest import spans_in
 
 

@@ -37,7 +37,7 @@ def _import_later(name: str) -> JobFunction:
 
 KINDS: Mapping[str, JobFunction] = MappingProxyType(
     {
-        RETENTION: _import_later("retention:run_retention"),
+        RETENTION: _import_later("jobs:run_retention"),
         "github.judge": _import_later("github_jobs:judge_pull"),
         "github.outcome": _import_later("github_jobs:keep_outcome"),
         "github.reverts": _import_later("github_jobs:record_reverts"),

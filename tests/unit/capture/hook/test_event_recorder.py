@@ -23,17 +23,24 @@ from custody.capture.hook.install import (
     remove_hook,
 )
 from custody.capture.hook.place import head_of, work_tree_of
-from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.hooks import SESSION, a_hook_event, an_edit, home_of, installed, run_hook
+from tests.builders.in_process import custody
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    made = a_git_folder(tmp_path / "repository")
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one commit and the hook installed, to copy from."""
+    made = a_git_folder(tmp_path_factory.mktemp("begun") / "repository")
     (made / "a.py").write_text("one\n")
     subprocess.run(["git", "add", "."], cwd=made, check=True)
     subprocess.run(["git", "commit", "-qm", "begin"], cwd=made, check=True)
     return installed(made)
+
+
+@pytest.fixture
+def repository(begun: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(begun, tmp_path / "repository"))
 
 
 def payloads(repository: Path) -> list[dict[str, object]]:

@@ -11,8 +11,9 @@ import pytest
 
 from custody.capture.hook import snapshot
 from custody.capture.hook.event_home import gaps_in
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
 from tests.builders.hooks import a_hook_event, home_of, installed, run_hook
+from tests.builders.in_process import custody
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from custody.core.ids import CommitSha
 from custody.gate.app.gate import GateRequest, gate
 from custody.gate.wire.report import GateReport
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import custody, spool_of
+from tests.builders.cli import spool_of
+from tests.builders.in_process import custody
 from tests.builders.judged import NEW, OLD, Judged, codes
 from tests.builders.processes import started_from_now
 from tests.builders.repo import SUBMODULE, Built, Files, a_clone, a_repository

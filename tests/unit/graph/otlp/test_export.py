@@ -18,8 +18,9 @@ from custody.graph.otlp.export import SpanExportRequest, export_otlp_to, otlp_of
 from custody.graph.otlp.import_ import import_otlp
 from custody.graph.queries import SpanTables, spans_of_execution
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.otlp import a_request, an_otlp_span, spans_seen
 
 

@@ -24,7 +24,8 @@ from custody.graph.wire.attribute_names import MCP_METHODS, OPENINFERENCE, OPERA
 from custody.graph.wire.otlp_span import OtlpProblem, OtlpRepair
 from custody.graph.wire.report import ImportOtlpReport
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
+from tests.builders.in_process import custody
 from tests.builders.otlp import TRACE, a_request, an_otlp_span
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

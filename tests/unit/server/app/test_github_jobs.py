@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -26,7 +27,10 @@ from custody.workspace.workspace import Workspace
 from tests.builders.events import an_arrival
 from tests.builders.fake_github import REPOSITORY, TOKEN, FakeGitHub, Refusal, fake_github
 from tests.builders.repo import NOON, Built, a_history, a_repository
+from tests.builders.stores import a_copied_database
+from tests.house.postgres import a_database
 
+START_NS = 1_767_225_600 * 10**9
 OLD, NEW = b"one = first(1)\n", b"one = first(1)\nalpha = beta(gamma)\n"
 
 
@@ -90,9 +94,20 @@ class Team:
             keeper.take_in(control, sent)
 
 
+@pytest.fixture(scope="module")
+def connected(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name of a team's database with a project to which the repository is connected; each test gets a copy."""
+    with a_database(postgres_url) as url:
+        workspace = Workspace(tmp_path_factory.mktemp("connected"), database=url, now_ns=lambda: START_NS)
+        init_database(workspace, None)
+        create_project(workspace, "web-shop")
+        connect(workspace, REPOSITORY, "web-shop")
+        yield urlsplit(url).path.removeprefix("/")
+
+
 @pytest.fixture
-def team(fresh_postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
-    with fake_github() as fake:
+def team(postgres_url: str, connected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Team]:
+    with fake_github() as fake, a_copied_database(postgres_url, connected) as url:
         for name, text in (("secret", fake.secret.decode()), ("token", TOKEN)):
             (tmp_path / name).write_text(text)
         for name, text in (
@@ -104,11 +119,8 @@ def team(fresh_postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         ):
             monkeypatch.setenv(f"CUSTODY_GITHUB_{name}", text)
         origin = a_repository(tmp_path / "github" / f"{REPOSITORY}.git")
-        now = [1_767_225_600 * 10**9]
-        workspace = Workspace(tmp_path, database=fresh_postgres, now_ns=lambda: now[0])
-        init_database(workspace, None)
-        create_project(workspace, "web-shop")
-        connect(workspace, REPOSITORY, "web-shop")
+        now = [START_NS]
+        workspace = Workspace(tmp_path, database=url, now_ns=lambda: now[0])
         yield Team(workspace, fake, origin, github_settings(), now)
 
 

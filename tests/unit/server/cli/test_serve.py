@@ -13,7 +13,9 @@ import pytest
 from bench.service_kill import killed
 from custody.server.app.tenancy import TokenRequest, TokenScope, create_token
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody
+from tests.builders import cli
+from tests.builders.cli import a_git_folder
+from tests.builders.in_process import custody
 from tests.builders.service import Started, a_prompt, started
 from tests.house.not_run import CannotBeHad, not_run
 from tests.house.postgres import a_server
@@ -157,7 +159,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 def test_without_its_extra_it_names_it(tmp_path: Path) -> None:
     (tmp_path / "litestar.py").write_text("raise ModuleNotFoundError(name='litestar')\n")
 
-    refused = custody(a_git_folder(tmp_path / "repo"), "serve", PYTHONPATH=str(tmp_path))
+    refused = cli.custody(a_git_folder(tmp_path / "repo"), "serve", PYTHONPATH=str(tmp_path))
 
     assert refused.status == 2
     assert "litestar is not installed" in refused.err and "custody[server]" in refused.err

@@ -5,13 +5,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from custody.server.app.tenancy import PREFIX
-from tests.builders.cli import a_git_folder, custody, recorded, spool_of
+from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
+
+WORK_SECONDS_MAX = 120
 
 
 @pytest.fixture
@@ -118,9 +122,15 @@ def test_a_worker_that_is_asked_to_stop_says_what_it_did(repository: Path) -> No
         text=True,
         env=dict(os.environ),
     ) as worker:
-        while json.loads(custody(repository, "worker", "list", "--json").out)["done"] == 0:
-            assert worker.poll() is None
-        worker.send_signal(signal.SIGTERM)
-        out, err = worker.communicate(timeout=60)
+        try:
+            for _ in range(WORK_SECONDS_MAX * 10):
+                assert worker.poll() is None
+                if json.loads(custody(repository, "worker", "list", "--json").out)["done"]:
+                    break
+                time.sleep(0.1)
+            worker.send_signal(signal.SIGTERM)
+            out, err = worker.communicate(timeout=60)
+        finally:
+            worker.kill()
     assert (worker.returncode, out) == (0, "1 done, 0 to be tried again, 0 set aside\n")
     assert "stopping when the job that runs has ended" in err

@@ -13,8 +13,9 @@ from custody.server.app.tenancy import control_of
 from custody.server.page_data import health as pages_state
 from custody.server.page_data.health import GAPS_MAX, read_health_page
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
 from tests.builders.events import an_arrival
+from tests.builders.in_process import custody
 from tests.builders.rendered import rendered, words_in
 from tests.builders.steps import steps_of
 

@@ -17,9 +17,9 @@ from custody.core.wire.time import text_from
 from custody.intake.import_transcripts import import_transcripts
 from custody.workspace.workspace import Workspace
 from tests.builders.captured import views
-from tests.builders.cli import custody
 from tests.builders.copilot import MODEL, SESSION, SHAPES, Copilot, run_copilot_hook
 from tests.builders.hooks import a_hook_event, installed, run_hook
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 
 OLD = "def price(item):\n    return item.cost\n\n\ndef total(items):\n    return sum(map(price, items))\n"

@@ -14,7 +14,6 @@ from custody.core.views import CallStatus, FileEdit, Prompt, Reading, SourceAcce
 from custody.why.report import SubagentLink
 from custody.why.why import why
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import custody
 from tests.builders.cursor import SESSION, Cursor, put_lines, put_rows
 from tests.builders.cursor_sessions import (
     APP,
@@ -27,6 +26,7 @@ from tests.builders.cursor_sessions import (
     known_by,
     views,
 )
+from tests.builders.in_process import custody
 from tests.builders.repo import Built
 
 CHILD = "7a000002-2000-4000-8000-000000000002"

@@ -18,9 +18,9 @@ from custody.intake.import_transcripts import import_transcripts
 from custody.ledger.sessions import log, log_session
 from custody.workspace.workspace import Workspace
 from tests.builders.captured import lines, views
-from tests.builders.cli import custody
 from tests.builders.gemini import MODEL, SESSION, Gemini, run_gemini_hook
 from tests.builders.hooks import installed
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 
 OLD = "def price(item):\n    return item.cost\n\n\ndef total(items):\n    return sum(map(price, items))\n"

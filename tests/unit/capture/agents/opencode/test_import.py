@@ -23,8 +23,8 @@ from custody.intake.import_transcripts import import_transcripts
 from custody.ledger.sessions import log
 from custody.workspace.workspace import Workspace
 from tests.builders.captured import views
-from tests.builders.cli import custody
 from tests.builders.codex import patch_text, updated
+from tests.builders.in_process import custody
 from tests.builders.opencode import MIDDLE, MODEL, NEW, NEWEST, OLD, SESSION, Opencode
 from tests.builders.opencode_host import run_plugin
 from tests.builders.repo import Built, a_repository
