@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.transcripts import Transcript, a_transcript, project_name
 
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders.cli import a_git_folder, custody, recorded, spool_of
+from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from custody.intake.install.site import list_hook_entries
 from custody.intake.settings import AGENTS, HookRequest, settings_edit, settings_run, unsettings_edit
 from custody.intake.settings.plugin import is_ours, plugin_runs, plugin_text
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
 from tests.builders.drawn import json_values
+from tests.builders.in_process import custody
 from tests.builders.opencode import MODEL, NEW, NEWEST, OLD, PROVIDER, SESSION, Opencode
 from tests.builders.opencode_host import run_plugin
 

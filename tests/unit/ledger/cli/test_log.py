@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import SESSION, a_hook_event, an_edit
+from tests.builders.in_process import custody
 
 
 @pytest.fixture
