@@ -5,9 +5,10 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager
 from pathlib import Path
+from typing import TextIO
 from unittest.mock import patch
 
 import pytest
@@ -22,11 +23,26 @@ def custody(folder: Path, *words: str, stdin: str = "", **environment: str) -> R
     Text that UTF-8 cannot encode and bugs in custody raise their exception here.
     """
     out, err = _stream(), _stream()
+    status = _run(folder, words, {**os.environ, "COLUMNS": "100", **environment}, (stdin, out, err))
+    return Ran(status, masked(_text(out), folder), masked(_text(err), folder))
+
+
+def custody_printing(folder: Path, words: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
+    """Run ``custody`` in exactly this environment; its exit status and both streams together."""
+    both = _stream()
+    status = _run(folder, words, environment, ("", both, both))
+    return status, _text(both)
+
+
+def _run(
+    folder: Path, words: Sequence[str], environment: Mapping[str, str], streams: tuple[str, TextIO, TextIO]
+) -> int:
+    stdin, out, err = streams
     with ExitStack() as stack:
         given = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", newline=""))
         given.write(stdin)
         given.seek(0)
-        stack.enter_context(_environment({"COLUMNS": "100", **environment}))
+        stack.enter_context(_environment(environment))
         stack.enter_context(chdir(folder))
         for name, value in {
             "stdin": given,
@@ -36,8 +52,7 @@ def custody(folder: Path, *words: str, stdin: str = "", **environment: str) -> R
             "excepthook": sys.excepthook,  # main replaces it
         }.items():
             stack.enter_context(patch.object(sys, name, value))
-        status = _exit_status()
-    return Ran(status, masked(_text(out), folder), masked(_text(err), folder))
+        return _exit_status()
 
 
 def _exit_status() -> int:
@@ -58,9 +73,9 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 @contextmanager
-def _environment(changes: dict[str, str]) -> Iterator[None]:
-    """Add ``changes`` to this process's environment until the end of the block."""
-    with patch.dict(os.environ, changes):
+def _environment(environment: Mapping[str, str]) -> Iterator[None]:
+    """Make ``environment`` this process's own until the end of the block."""
+    with patch.dict(os.environ, environment, clear=True):
         time.tzset()
         yield
     time.tzset()
