@@ -55,7 +55,7 @@ STARTS = {
     "remote": ("remote", "list"),
     "uninstall": ("uninstall",),
 }
-"""What each verb is started with, in this order; every other verb, which needs a server or takes long, shows its help."""
+"""The words to start each verb with, in order. The other verbs need a server or take long: they show their help."""
 
 
 def test_every_verb_starts_as_a_program(repository: Path) -> None:
