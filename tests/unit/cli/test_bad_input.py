@@ -11,8 +11,9 @@ import pytest
 from custody.cli.main import SECTIONS, cli
 from custody.core.errors import InputError
 from custody.core.wire.canonical import EVENT_BYTES_MAX
-from tests.builders.cli import a_git_folder, custody, recorded, spool_of
+from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 
 VERBS = (
     ("verify",),

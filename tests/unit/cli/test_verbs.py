@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
-from tests.builders.cli import a_git_folder, custody, recorded, spool_of
+from custody.cli.main import SECTIONS
+from tests.builders import cli
+from tests.builders.cli import a_git_folder, recorded, spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 
 
 @pytest.fixture
@@ -26,6 +29,46 @@ def sealed(lines: list[Any]) -> bytes:
     """An export of these lines whose last line is right."""
     data = b"".join(json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n" for line in lines)
     return data + json.dumps({"digest": f"sha256:{hashlib.sha256(data).hexdigest()}", "line": "end"}).encode() + b"\n"
+
+
+STARTS = {
+    "init": ("init", "--agent", "claude-code"),
+    "record": ("record", "--agent", "mine"),
+    "import": ("import", "events.jsonl"),
+    "records": ("records",),
+    "show": ("show", "1"),
+    "log": ("log",),
+    "blame": ("blame", "a.py"),
+    "why": ("why", "a.py:1"),
+    "stats": ("stats",),
+    "gate": ("gate", "HEAD"),
+    "dupes": ("dupes", "index"),
+    "trust": ("trust", "list"),
+    "cite": ("cite", "list"),
+    "graph": ("graph", "show"),
+    "rules": ("rules", "trust"),
+    "completion": ("completion", "bash"),
+    "verify": ("verify",),
+    "doctor": ("doctor",),
+    "export": ("export",),
+    "erase": ("erase", "1", "--reason", "x", "--yes"),
+    "remote": ("remote", "list"),
+    "uninstall": ("uninstall",),
+}
+"""The words to start each verb with, in order. The other verbs need a server or take long: they show their help."""
+
+
+def test_every_verb_starts_as_a_program(repository: Path) -> None:
+    (repository / "a.py").write_text("print(1)\n")
+    (repository / "events.jsonl").write_bytes(an_event())
+    for words in (["add", "a.py"], ["commit", "-q", "-m", "x"]):
+        subprocess.run(["git", *words], cwd=repository, check=True)
+    rest = {verb: (verb, "--help") for verbs in SECTIONS.values() for verb in verbs if verb not in STARTS}
+    event = '{"custody":1,"kind":"prompt","session":"s1","text":"hello"}'
+    ends = {verb: cli.custody(repository, *words, stdin=event) for verb, words in (STARTS | rest).items()}
+    silent = {"record"}
+    wrong = {verb: ran for verb, ran in ends.items() if ran.status or ran.err or (not ran.out) is not (verb in silent)}
+    assert wrong == {}
 
 
 def test_verify_on_a_fresh_repository(repository: Path) -> None:

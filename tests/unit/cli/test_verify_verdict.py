@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.cli import custody
+from tests.builders.in_process import custody
 from tests.builders.verdicts import Court, Key, a_key
 
 

@@ -5,6 +5,7 @@ hexadecimal digits or more for any such word: ids differ from run to run.
 """
 
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,15 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
+from tests.builders.in_process import custody_printing
+
 LANGUAGE = "console"
 PROMPT = "$ "
 ANY = "…"
 FAILED_MIN = 2
 """Exit status 1 is an answer (a gate that blocks, an audit that finds); from here on something went wrong."""
+_SHELL = frozenset("|&;<>$`(){}*?[]~#!\n")
+"""Characters that may mean something to a shell."""
 _HEX = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b")
 
 
@@ -45,8 +50,18 @@ def _of_block(first: int, lines: Sequence[str]) -> Iterator[Step]:
 
 def printed(step: Step, folder: Path, environment: Mapping[str, str]) -> list[str]:
     """What the command prints, both streams together; a command that goes wrong is an error."""
+    status, said = _run(step.command, folder, environment)
+    assert status < FAILED_MIN, f"line {step.line}: '{step.command}' ended with {status}: {said}"
+    return [line.rstrip() for line in said.splitlines()]
+
+
+def _run(command: str, folder: Path, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Run a plain command of ours in this process, everything else in a shell."""
+    program, *words = shlex.split(command)
+    if program == "custody" and not _SHELL.intersection(command):
+        return custody_printing(folder, words, environment)
     done = subprocess.run(
-        ["bash", "-c", step.command],
+        ["bash", "-c", command],
         cwd=folder,
         env=dict(environment),
         stdin=subprocess.DEVNULL,
@@ -54,9 +69,7 @@ def printed(step: Step, folder: Path, environment: Mapping[str, str]) -> list[st
         stderr=subprocess.STDOUT,
         check=False,
     )
-    said = done.stdout.decode()
-    assert done.returncode < FAILED_MIN, f"line {step.line}: '{step.command}' ended with {done.returncode}: {said}"
-    return [line.rstrip() for line in said.splitlines()]
+    return done.returncode, done.stdout.decode()
 
 
 def pattern(lines: Sequence[str]) -> re.Pattern[str]:

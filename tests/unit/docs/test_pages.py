@@ -1,12 +1,12 @@
 """What the tutorial and the pages of questions show at a terminal is what is printed there."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.builders.in_process import custody_printing
 from tests.unit.docs.console import Step, printed, steps, wrong
 from tests.unit.docs.example import Shop, a_shop
 
@@ -39,7 +39,8 @@ def test_the_tutorial_prints_what_it_says_and_leaves_nothing_in_the_work_tree(sh
 
 @pytest.mark.parametrize("page", QUESTIONS, ids=lambda page: page.stem)
 def test_a_page_of_a_question_prints_what_it_says(page: Path, shop: Shop) -> None:
-    subprocess.run(["custody", "import"], cwd=shop.folder, env=shop.environment(), capture_output=True, check=True)
+    status, said = custody_printing(shop.folder, ["import"], shop.environment())
+    assert status == 0, said
     assert typed(page, shop) == []
 
 

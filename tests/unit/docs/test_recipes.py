@@ -12,6 +12,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
+from tests.builders.in_process import custody_printing
 from tests.unit.docs.console import printed, steps, wrong
 from tests.unit.docs.example import Shop, a_shop
 
@@ -52,7 +53,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     shop.git("remote", "add", "origin", str(tmp_path / "remote.git"))
     shop.git("push", "--quiet", "origin", "main", "discount")
     for words in (["import"], ["push", "origin"]):
-        subprocess.run(["custody", *words], cwd=shop.folder, env=shop.environment(), capture_output=True, check=True)
+        status, said = custody_printing(shop.folder, words, shop.environment())
+        assert status == 0, said
     return shop
 
 

@@ -15,8 +15,8 @@ from custody.core.views import LinkOrigin
 from custody.core.wire.time import ns_from
 from custody.intake import import_entire as entire
 from custody.intake.import_entire import import_entire
-from tests.builders.cli import custody
 from tests.builders.gemini import Gemini
+from tests.builders.in_process import custody
 from tests.builders.lines import Scene, moment, text
 from tests.builders.opencode import Opencode
 from tests.builders.repo import a_repository

@@ -14,7 +14,7 @@ from custody.core.errors import InputError
 from custody.core.ids import CommitSha
 from custody.intake.import_git_ai import import_gitai
 from custody.intake.import_traces import import_traces
-from tests.builders.cli import custody
+from tests.builders.in_process import custody
 from tests.builders.lines import Scene, text
 from tests.builders.repo import a_clone, a_repository
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders.cli import Ran, custody
+from tests.builders.cli import Ran
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.lines import SESSION, Scene, moment, text
 
 OLD = text("import alpha_module", "price = read_price(source)")

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.cli import custody, spool_of
+from tests.builders import cli
+from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 
 OLD = "def total(numbers):\n    return sum(numbers)\n"
@@ -25,7 +27,7 @@ def built(tmp_path: Path) -> Built:
 
 
 def test_tables_with_bars_that_fit_the_terminal(built: Built) -> None:
-    ran = custody(built.path, "stats", COLUMNS="50", PYTHONIOENCODING="utf-8")
+    ran = custody(built.path, "stats", COLUMNS="50")
     assert (ran.status, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert lines[0].startswith("the whole repository as of ")
@@ -48,13 +50,13 @@ def test_tables_with_bars_that_fit_the_terminal(built: Built) -> None:
 
 
 def test_of_one_agent_the_folders_have_its_own_share(built: Built) -> None:
-    ran = custody(built.path, "stats", "--agent", "gemini", COLUMNS="50", PYTHONIOENCODING="ascii")
+    ran = custody(built.path, "stats", "--agent", "gemini", COLUMNS="50")
     assert "gemini's share 0.0%" in ran.out
-    assert ran.out.splitlines()[-5:-3] == ["folder  lines  gemini's", f"src/        4      0.0%  {'.' * 25}"]
+    assert ran.out.splitlines()[-5:-3] == ["folder  lines  gemini's", f"src/        4      0.0%  {'░' * 25}"]
 
 
 def test_a_terminal_without_utf8_gets_plain_signs(built: Built) -> None:
-    ran = custody(built.path, "stats", "src", PYTHONIOENCODING="ascii")
+    ran = cli.custody(built.path, "stats", "src", PYTHONIOENCODING="ascii")
     assert (ran.status, ran.err) == (0, "")
     assert ran.out.isascii()
     assert "#####" in ran.out

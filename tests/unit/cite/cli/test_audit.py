@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from custody.cite.codes import CODES
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
+from tests.builders.in_process import custody
 
 REPORT = """# Prices
 

@@ -12,7 +12,8 @@ from custody.cite.app.source_registry import SourceRegistry
 from custody.cite.context import HEAD
 from custody.cite.source_texts import APART
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
+from tests.builders.in_process import custody
 from tests.builders.sources import a_source
 
 FISH = "Mackerel swim north in spring, and the prices that fishers are paid for them rise until the autumn comes. " * 3

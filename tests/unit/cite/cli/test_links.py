@@ -16,7 +16,8 @@ from custody.cite.links import LinkOutcome
 from custody.cite.rules import CiteRules
 from custody.cite.web import LinkChecker, guarded_client, look_at_all
 from custody.cli.main import cli
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
+from tests.builders.in_process import custody
 from tests.builders.web import HANG, Page, Web, a_web, names, said
 
 PAGES: dict[str, Page] = {"/1": said(200), "/2": said(301, "Location: /1"), "/3": said(404), "/4": said(401)}

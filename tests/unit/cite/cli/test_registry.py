@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
+from tests.builders.in_process import custody
 
 RFC = "https://www.rfc-editor.org/rfc/rfc9110"
 OTHER = "https://datatracker.ietf.org/doc/html/rfc9110"

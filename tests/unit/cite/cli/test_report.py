@@ -11,7 +11,8 @@ import pytest
 
 from custody.cite.contract import citation_contract
 from custody.sources import ResearchSource, cited_report, save_report_object
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
+from tests.builders.in_process import custody
 from tests.unit.cite.drafts import SOURCES, TEXT
 
 BAD = TEXT.replace("[S7]", "[S9]")

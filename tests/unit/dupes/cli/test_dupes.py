@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.cli import custody
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 
 CODE = b"".join(b"def step_%d(state):\n    return state.advance(%d)\n\n\n" % (n, n) for n in range(6))

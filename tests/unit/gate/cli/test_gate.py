@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from custody.core.wire.time import text_from
-from tests.builders.cli import Ran, custody, spool_of
+from tests.builders.cli import Ran, spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.repo import NOON, a_history, a_repository
 
 NS = 1_000_000_000

@@ -14,8 +14,9 @@ from custody.capture.hook.event_home import add_gap, fallback_of
 from custody.intake.install.agent_status import look_at_hooks
 from custody.intake.install.init import InitRequest, init
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
 from tests.builders.hooks import home_of
+from tests.builders.in_process import custody
 
 NO_HOOK = "no hook is installed"
 

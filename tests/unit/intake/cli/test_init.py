@@ -18,7 +18,8 @@ from custody.core.errors import WorldError
 from custody.intake.install.init import InitRequest, Recorder, init, uninstall
 from custody.intake.install.site import list_hook_entries
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import Ran, a_git_folder, custody
+from tests.builders.cli import Ran, a_git_folder
+from tests.builders.in_process import custody
 from tests.settings.plain import said
 
 ALL = ("claude-code", "cursor", "codex", "gemini")

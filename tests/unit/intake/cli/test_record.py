@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from custody.capture.hook.event_home import gaps_in
-from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.hooks import home_of
+from tests.builders.in_process import custody
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from custody.intake.import_transcripts import import_transcripts
 from custody.intake.install.doctor import doctor
 from custody.intake.install.init import TITLES, InitRequest, init
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import custody
 from tests.builders.gemini import Gemini, run_gemini_hook
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_repository
 
 OLD = "def price(item):\n    return item.cost\n"

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.intake.install.site import list_hook_entries
 from custody.intake.settings import AGENTS, HookRequest, settings_edit, settings_run, unsettings_edit
 from custody.intake.settings.plugin import is_ours, plugin_runs, plugin_text
 from custody.workspace.workspace import Workspace
-from tests.builders.cli import a_git_folder, custody
+from tests.builders.cli import a_git_folder
 from tests.builders.drawn import json_values
+from tests.builders.in_process import custody
 from tests.builders.opencode import MODEL, NEW, NEWEST, OLD, PROVIDER, SESSION, Opencode
 from tests.builders.opencode_host import run_plugin
 
@@ -279,18 +281,17 @@ def test_without_a_shell_nothing_happens(tmp_path: Path) -> None:
     assert not (tmp_path / "said").exists()
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(json_values, json_values)
-def test_whatever_it_is_handed_it_does_not_throw(tmp_path: Path, one: Any, two: Any) -> None:
+@settings(max_examples=2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(json_values, json_values), min_size=6, max_size=8))
+def test_whatever_it_is_handed_it_does_not_throw(tmp_path: Path, pairs: list[tuple[Any, Any]]) -> None:
     session = Opencode(tmp_path / "work")
     hooks = ("chat.message", "tool.execute.before", "tool.execute.after", "event")
-    session.steps = [{"hook": hook, "input": one, "output": two} for hook in hooks]
-    session.steps += [{"hook": hook} for hook in hooks]
-    for kind in ("session.created", "message.updated", "message.part.updated", "toString", 7):
-        session.steps.append({"hook": "event", "input": {"event": {"type": kind, "properties": one}}})
-        session.steps.append(
-            {"hook": "event", "input": {"event": {"type": kind, "properties": {"info": one, "part": two}}}}
-        )
+    session.steps = [{"hook": hook} for hook in hooks]
+    for one, two in pairs:  # together: what costs is the start of node
+        session.steps += [{"hook": hook, "input": one, "output": two} for hook in hooks]
+        for kind in ("session.created", "message.updated", "message.part.updated", "toString", 7):
+            for properties in (one, {"info": one, "part": two}):
+                session.steps.append({"hook": "event", "input": {"event": {"type": kind, "properties": properties}}})
     run_plugin(a_plugin(tmp_path, "cat > /dev/null"), session)
 
 

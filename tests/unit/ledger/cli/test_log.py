@@ -1,13 +1,18 @@
 """``custody log`` and ``custody record``, as a user sees them."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.builders.cli import a_git_folder, custody, spool_of
+from tests.builders.cli import a_git_folder, spool_of
 from tests.builders.events import an_event
 from tests.builders.hooks import SESSION, a_hook_event, an_edit
+from tests.builders.in_process import custody
+
+DEEP = sys.getrecursionlimit() + 100
+"""More calls inside one another than Python recurses."""
 
 
 @pytest.fixture
@@ -93,14 +98,17 @@ def test_doctor_says_what_the_hook_runs(repository: Path) -> None:
 
 
 def test_calls_inside_calls_and_circles_are_drawn(repository: Path) -> None:
-    for n in range(1500):
-        parent = {"parent": f"c{n - 1}"} if n else {}
-        spool_of(repository).put(an_event("call", id=f"c{n}", session="deep", name=f"n{n}", **parent))
+    calls = [
+        an_event("call", id=f"c{n}", session="deep", name=f"n{n}", **({"parent": f"c{n - 1}"} if n else {}))
+        for n in range(DEEP)
+    ]
     for one, other in (("a", "b"), ("b", "a"), ("self", "self")):
-        spool_of(repository).put(an_event("call", id=one, session="round", name=f"n-{one}", parent=other))
+        calls.append(an_event("call", id=one, session="round", name=f"n-{one}", parent=other))
+    (repository / "calls.jsonl").write_bytes(b"\n".join(calls))
+    assert custody(repository, "import", "calls.jsonl").status == 0
     deep = custody(repository, "log", "deep", "--tree")
     assert deep.status == 0
-    assert "n1499" in deep.out
+    assert f"n{DEEP - 1}" in deep.out
     around = custody(repository, "log", "round", "--tree").out
     assert [f"n-{name}" in around for name in ("a", "b", "self")] == [True] * 3
 

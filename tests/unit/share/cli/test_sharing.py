@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.cli import Ran, a_git_folder, custody, recorded
+from tests.builders.cli import Ran, a_git_folder, recorded
+from tests.builders.in_process import custody
 from tests.builders.repo import a_repository
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.cli import custody, spool_of
+from tests.builders.cli import spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.repo import NOON, Built, a_repository
 
 BASE = b"one = first(1)\n"

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.builders.cli import Ran, custody
+from tests.builders.cli import Ran
+from tests.builders.in_process import custody
 from tests.builders.repo import NOON, a_repository
 
 DAY = 86_400

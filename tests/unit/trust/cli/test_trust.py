@@ -11,8 +11,9 @@ import pytest
 from custody.core.wire.time import text_from
 from custody.trust_lineage import DecisionType, TrustLineageManager
 from custody.workspace.machine import now_ns
-from tests.builders.cli import Ran, a_git_folder, custody, spool_of
+from tests.builders.cli import Ran, a_git_folder, spool_of
 from tests.builders.events import an_event
+from tests.builders.in_process import custody
 from tests.builders.repo import Built, a_history, a_repository
 
 WHY = """\
