@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import pytest
 
+from tests.builders.table import table
 from tests.house.planting import CONTRACTS, ROOT, STRICT_RUFF, WORLDLY_RUFF, House, names
 
 SOURCE = ROOT / "src" / "custody"
@@ -359,7 +360,7 @@ def banned(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     return set(re.findall(r"^src/custody/(.*banned_\d+\.py):\d+:\d+: TID251", report, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", STRICT_BANS)
+@table("name", STRICT_BANS)
 def test_clock_randomness_environment_and_network_are_banned(name: str, banned: set[str]) -> None:
     file = f"banned_{STRICT_BANS.index(name)}.py"
     assert {folder for folder in STRICT_FOLDERS if f"{folder}/{file}" in banned} == set(STRICT_FOLDERS)
@@ -427,7 +428,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> str:
     return house.mypy("src/custody/core")
 
 
-@pytest.mark.parametrize("code", UNTYPED)
+@table("code", UNTYPED)
 def test_mypy_is_strict(code: str, typed: str) -> None:
     file = f"untyped_{list(UNTYPED).index(code)}.py"
     assert re.search(rf"{file}:\d+: error: .*\[{code}\]", typed), typed
