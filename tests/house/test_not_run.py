@@ -27,7 +27,7 @@ def last_lines(tmp_path: Path, ci: str) -> tuple[int, list[str]]:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "1", "-p", "no:cacheprovider"],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path), "CI": ci, "CUSTODY_TEST_PG": ""},
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "CI": ci, "CUSTODY_TEST_PG": "", "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,
