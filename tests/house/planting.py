@@ -41,6 +41,7 @@ class House:
     def plant(self, path: str, code: str) -> Path:
         """Add ``code`` to the end of a file of ``src/custody``; the file and its package are created if missing."""
         file = self.root / "src" / "custody" / path
+        assert not file.parent.with_suffix(".py").exists(), f"a package would hide the module of '{path}'"
         file.parent.mkdir(parents=True, exist_ok=True)
         if file.parent.name != "custody":
             self._append(file.parent / "__init__.py", "")

@@ -20,6 +20,7 @@ import tools
 from custody.core.errors import InputError, Outcome, WorldError
 from custody.store import sqlite
 from custody.store.db import migrations
+from tests.builders.table import table
 from tests.house.planting import CONTRACTS
 from tools import docs, links, markdown, package_tree
 from tools.conformance import DOCUMENTS, FOLDER
@@ -467,7 +468,7 @@ def modules_of(package: ModuleType) -> list[str]:
     return [module.name for module in found if not module.name.endswith("__main__")]
 
 
-@pytest.mark.parametrize("name", [*modules_of(bench), *modules_of(tools)])
+@table("name", [*modules_of(bench), *modules_of(tools)])
 def test_the_examples_in_docstrings_hold(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 

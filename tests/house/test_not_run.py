@@ -13,7 +13,7 @@ from tests.house.planting import ROOT
 NOT_NEEDED = shutil.ignore_patterns("test_*", "planting.py", "__pycache__")
 
 
-def last_lines(tmp_path: Path, ci: str) -> tuple[int, list[str]]:
+def last_lines(tmp_path: Path, ci: str, workers: int) -> tuple[int, list[str]]:
     """Run two tests, one of which wants PostgreSQL, where its wheel is an empty shell."""
     shutil.copytree(ROOT / "tests" / "house", tmp_path / "tests" / "house", ignore=NOT_NEEDED)
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
@@ -25,9 +25,9 @@ def last_lines(tmp_path: Path, ci: str) -> tuple[int, list[str]]:
         "def test_plain(): pass\n\n\ndef test_wants_postgres(fresh_postgres): pass\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "1", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-n", str(workers), "-p", "no:cacheprovider"],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(tmp_path), "CI": ci, "CUSTODY_TEST_PG": ""},
+        env=os.environ | {"PYTHONPATH": str(tmp_path), "CI": ci, "CUSTODY_TEST_PG": "", "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,
@@ -36,14 +36,14 @@ def last_lines(tmp_path: Path, ci: str) -> tuple[int, list[str]]:
 
 
 def test_elsewhere_it_is_counted_and_listed(tmp_path: Path) -> None:
-    status, said = last_lines(tmp_path, ci="")
+    status, said = last_lines(tmp_path, ci="", workers=1)
     assert status == 0
     assert "1 passed, 1 NOT RUN" in said[-1]
     assert said[-2].startswith("NOT RUN: 1 in tests/test_two.py: PostgreSQL cannot be had here (")
 
 
 def test_in_ci_it_fails(tmp_path: Path) -> None:
-    status, said = last_lines(tmp_path, ci="true")
+    status, said = last_lines(tmp_path, ci="true", workers=0)
     assert status == 1
     assert "1 passed, 1 error" in said[-1]
 

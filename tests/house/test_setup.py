@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.table import table
 from tests.house.planting import ROOT
 from tools import setup
 
@@ -59,13 +60,13 @@ def test_no_file_names_a_place_on_one_machine() -> None:
     assert found == set()
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: str(package.relative_to(SOURCE)))
+@table("package", PACKAGES)
 def test_a_package_says_what_it_may_touch(package: Path) -> None:
     docstring = ast.get_docstring(ast.parse((package / "__init__.py").read_bytes())) or ""
     assert re.search(r"\bmay\b|\btouch", docstring, re.IGNORECASE), f"'{docstring}'"
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@table("target", TARGETS)
 def test_make_knows_its_commands(target: str) -> None:
     makefile = (ROOT / "Makefile").read_text()
     assert re.search(rf"^{target}:.*## \w", makefile, re.MULTILINE)

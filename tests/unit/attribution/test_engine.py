@@ -11,6 +11,7 @@ from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import SIGNALS, best_range
 from custody.core.evidence import Evidence, Signal
 from custody.core.paths import Lines
+from tests.builders.table import table
 from tests.unit.attribution.builders import (
     AT_ANCESTOR,
     AT_PARENT,
@@ -56,7 +57,7 @@ def test_every_weight_has_a_signal_and_every_signal_a_weight() -> None:
 
 
 # Conformance: 000-002, 000-035
-@pytest.mark.parametrize(
+@table(
     ("entries", "fields", "signals", "score", "tier"),
     [
         # All that can be seen of one trace: 40 + 30 + 15 + 10 + 5.
@@ -110,7 +111,7 @@ def test_a_trace_is_attributed_by_what_was_seen_of_it(
 
 
 # Conformance: 000-047
-@pytest.mark.parametrize(
+@table(
     ("entries", "fields"),
     [
         ([], LINKED),
@@ -159,7 +160,7 @@ def test_the_tables_of_the_gate_speak_of_signals_only() -> None:
 
 
 # Conformance: 000-010, 000-058, 000-059, 000-060, 000-061, 000-062
-@pytest.mark.parametrize(
+@table(
     ("score", "tier"),
     [
         (100, 1),

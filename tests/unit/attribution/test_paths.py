@@ -1,9 +1,8 @@
 """A trace's path names a file of the repository exactly, or as the only one that can be meant."""
 
-import pytest
-
 from custody.attribution.text import could_name, endings, file_named
 from custody.core.paths import RepoPath
+from tests.builders.table import table
 
 
 def path(text: str) -> RepoPath:
@@ -11,7 +10,7 @@ def path(text: str) -> RepoPath:
 
 
 # Conformance: 000-032
-@pytest.mark.parametrize(
+@table(
     ("traced", "files", "named"),
     [
         ("src/a.py", ["src/a.py", "lib/a.py"], "src/a.py"),

@@ -14,6 +14,7 @@ from custody.attribution.rules import CALL_WORDS_SHARE_MIN, AttributeRules
 from custody.attribution.signals import REVISION_DIGITS_MIN
 from custody.core.errors import RulesError
 from tests.builders.rules import taken_though_impossible
+from tests.builders.table import table
 
 RULES = AttributeRules()
 
@@ -58,7 +59,7 @@ def test_no_number_may_be_negative_infinite_or_nan() -> None:
     assert taken_though_impossible(AttributeRules) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "problem"),
     [
         ({"profile": "other"}, "'attribute.profile' is 'other', not one of lineage, document"),

@@ -7,6 +7,7 @@ from custody.attribution.rules import AttributeRules
 from custody.attribution.signals import SIGNALS
 from custody.core.ids import CommitSha, ContentHash
 from custody.core.paths import Lines
+from tests.builders.table import table
 from tests.unit.attribution.builders import (
     ANCESTOR,
     AT_ANCESTOR,
@@ -116,8 +117,8 @@ def test_an_ancestor_counts_only_where_it_is_not_the_parent() -> None:
     assert not sees("revision_ancestor", a_candidate("t1", revision=ANCESTOR))
 
 
-@pytest.mark.parametrize("revision", [PARENT, PARENT[:8], ANCESTOR, None, CommitSha("f" * 40)])
-@pytest.mark.parametrize("precedes", [True, False])
+@table("revision", [PARENT, PARENT[:8], ANCESTOR, None, CommitSha("f" * 40)])
+@table("precedes", [True, False])
 def test_parent_and_ancestor_are_never_both_seen(revision: str | None, precedes: bool) -> None:
     candidate = a_candidate("t1", revision=revision, precedes=precedes)
     assert not (sees("revision_parent", candidate) and sees("revision_ancestor", candidate))

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.attribution.text import bare, is_informative, key_of, keys_of, lines_of, split_line_words, text_of
+from tests.builders.table import table
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_quotes_and_marks_are_no_words() -> None:
     assert split_line_words("print('a', b)") == split_line_words('print("a", b,)') == ("print", "a", "b")
 
 
-@pytest.mark.parametrize(
+@table(
     "line", ["", "   ", "}", "});", "else:", "return None", "    pass", "import os", "end", "try:", "a = 1", "# ---"]
 )
 def test_lines_that_any_file_may_have_say_little(line: str) -> None:

@@ -22,6 +22,7 @@ from custody.cite.addresses import (
     target_of,
     why_not_public,
 )
+from tests.builders.table import table
 
 PUBLIC_V4 = ("1.1.1.1", "8.8.8.8", "93.184.215.14", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0")
 PUBLIC_V6 = ("2606:4700:4700::1111", "2001:4860:4860::8888", "2a00:1450:4001:81b::200e", "2620:0:860:ed1a::1")
@@ -49,13 +50,13 @@ def wrapped(address: ipaddress.IPv4Address) -> dict[str, int]:
     }
 
 
-@pytest.mark.parametrize("address", [*PUBLIC_V4, *PUBLIC_V6])
+@table("address", [*PUBLIC_V4, *PUBLIC_V6])
 def test_a_public_address_may_be_asked(address: str) -> None:
     assert why_not_public(address) is None
     assert PUBLIC_ONLY.against_address(address) is None
 
 
-@pytest.mark.parametrize("net", [*REFUSED_V4, *REFUSED_V6])
+@table("net", [*REFUSED_V4, *REFUSED_V6])
 def test_both_ends_of_every_network_on_the_list_are_refused(net: str) -> None:
     parsed = ipaddress.ip_network(net)
     assert why_not_public(str(parsed[0])) is not None
@@ -85,7 +86,7 @@ def test_a_wrapped_address_is_refused_whatever_it_wraps(address: ipaddress.IPv4A
         assert why_not_public(str(ipaddress.IPv6Address(number))), kind
 
 
-@pytest.mark.parametrize("kind", wrapped(ipaddress.IPv4Address("8.8.8.8")))
+@table("kind", wrapped(ipaddress.IPv4Address("8.8.8.8")))
 def test_each_wrapping_of_a_public_address_is_refused_by_its_name(kind: str) -> None:
     why = why_not_public(str(ipaddress.IPv6Address(wrapped(ipaddress.IPv4Address("8.8.8.8"))[kind])))
     assert why is not None and "a wrapped IPv4 address" in why, "the wrapping is the reason, not what is in it"
@@ -152,13 +153,13 @@ LOOPBACK = [
 ]
 
 
-@pytest.mark.parametrize("url", LOOPBACK)
+@table("url", LOOPBACK)
 def test_no_spelling_of_this_machine_is_asked(url: str) -> None:
     target = target_of(url, PUBLIC_ONLY)
     assert isinstance(target, UnfitUrl) or target.host == "example.org", target
 
 
-@pytest.mark.parametrize(
+@table(
     ("url", "why"),
     [
         ("ftp://example.org/", "no address of the web"),
@@ -211,7 +212,7 @@ def test_no_text_is_asked_at_what_is_not_public(url: str) -> None:
         assert target_of(target.url, PUBLIC_ONLY) == target, "what is asked is read in one way"
 
 
-@pytest.mark.parametrize("name", LOCAL_NAMES)
+@table("name", LOCAL_NAMES)
 def test_local_names_are_not_looked_up(name: str) -> None:
     assert PUBLIC_ONLY.against_name(f"a.{name}") is not None
     assert PUBLIC_ONLY.against_name(f"A.{name.upper()}.") is not None

@@ -11,6 +11,7 @@ from custody.cite.opened_check import CHECKS as READING_CHECKS
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
 from custody.core.errors import RulesError
+from tests.builders.table import table
 from tests.unit.cite.reports import PASSING, a_report
 
 RULES = CiteRules()
@@ -39,7 +40,7 @@ def test_a_report_that_is_in_order_passes() -> None:
 
 
 # Conformance: 003-005, 003-067, 003-090, 003-092
-@pytest.mark.parametrize(
+@table(
     ("data", "code", "place"),
     [
         (b"# Title\n\nNothing here rests on anything.\n", CitationCode.NONE, (1, 1)),
@@ -73,7 +74,7 @@ def test_each_fault_is_found_at_its_place_and_no_other(data: bytes, code: Citati
     assert [one[:2] for one in found(data, code)] == [place]
 
 
-@pytest.mark.parametrize(
+@table(
     ("entry", "is_bare"),
     [
         ("<example.org>", True),

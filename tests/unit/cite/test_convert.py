@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from custody.cite.convert import ConversionTarget, convert
 from custody.cite.document import CiteError, MarkerForm
 from custody.cite.subject import AuditSubject
+from tests.builders.table import table
 from tests.unit.cite.reports import a_report, cited, listed, untouched
 
 TARGETS = st.sampled_from(list(ConversionTarget))
@@ -215,10 +216,8 @@ def test_a_list_in_code_is_refused() -> None:
         made("Words [1].\n\n## Sources\n\n```\n[1] A https://example.org/1\n```\n")
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\n", b"no citation at all", b"# Sources\n", b"\x00", b"\xff\xfe", "é".encode("latin-1")]
-)
-@pytest.mark.parametrize("to", list(ConversionTarget))
+@table("data", [b"", b"\n", b"no citation at all", b"# Sources\n", b"\x00", b"\xff\xfe", "é".encode("latin-1")])
+@table("to", list(ConversionTarget))
 def test_what_has_no_list_stays_as_it_is(data: bytes, to: ConversionTarget) -> None:
     assert convert(data, to).text == data
 

@@ -4,6 +4,7 @@ from custody.cite.audit import coverage_of
 from custody.cite.prose import carries_evidence, sentences
 from custody.cite.rules import CiteRules
 from custody.cite.subject import AuditSubject
+from tests.builders.table import table
 
 RULES = CiteRules()
 LIST = "\n\n## Sources\n\n1. A <https://example.org/a>\n2. B <https://example.org/b>\n"
@@ -13,7 +14,7 @@ def told(text: str) -> list[tuple[str, bool]]:
     return [(one.text.strip(), one.cited) for one in sentences(AuditSubject.of((text + LIST).encode()))]
 
 
-@pytest.mark.parametrize(
+@table(
     "sentence",
     [
         "The price rose by 12 percent.",

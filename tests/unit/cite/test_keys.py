@@ -11,6 +11,7 @@ from custody.cite.keys import content_key, keys_of, nearness
 from custody.cite.model import ResearchSource, SourceError
 from custody.cite.urls import BY_SITE, EVERYWHERE, PREFIXES, loose_key, unwrap_url, url_key, without_credentials
 from custody.cite.works import work_key
+from tests.builders.table import table
 
 SAME_PAGE = [
     ("http://example.org/a", "https://example.org/a"),
@@ -178,19 +179,19 @@ A_URL = st.builds(
 
 
 # Conformance: 003-021
-@pytest.mark.parametrize(("one", "other"), SAME_PAGE)
+@table(("one", "other"), SAME_PAGE)
 def test_addresses_of_one_page_have_one_key(one: str, other: str) -> None:
     assert url_key(one) == url_key(other) is not None
 
 
 # Conformance: 003-021
-@pytest.mark.parametrize(("one", "other"), OTHER_PAGE)
+@table(("one", "other"), OTHER_PAGE)
 def test_addresses_of_different_pages_have_different_keys(one: str, other: str) -> None:
     assert None is not url_key(one) != url_key(other) is not None
     assert keys_of(ResearchSource(title="", url=one)).work_text is None
 
 
-@pytest.mark.parametrize("url", NO_PAGE)
+@table("url", NO_PAGE)
 def test_what_names_no_page_has_no_key_and_is_refused_as_a_source(url: str) -> None:
     assert url_key(url) is None
     if url.strip() and len(url) < 4000:
@@ -258,22 +259,22 @@ def test_what_is_probably_one_page_is_only_alike(one: str, other: str) -> None:
     assert loose_key(one) == loose_key(other)
 
 
-@pytest.mark.parametrize(("one", "other"), SAME_WORK)
+@table(("one", "other"), SAME_WORK)
 def test_addresses_and_identifiers_of_one_work_have_one_key(one: str, other: str) -> None:
     assert work_key(one) == work_key(other) is not None
 
 
-@pytest.mark.parametrize(("one", "other"), OTHER_WORK)
+@table(("one", "other"), OTHER_WORK)
 def test_different_works_have_different_keys(one: str, other: str) -> None:
     assert None is not work_key(one) != work_key(other) is not None
 
 
-@pytest.mark.parametrize("said", NO_WORK)
+@table("said", NO_WORK)
 def test_what_is_no_work_or_only_about_one_has_no_key(said: str) -> None:
     assert work_key(said) is None
 
 
-@pytest.mark.parametrize(("wrapper", "inner"), WRAPPED)
+@table(("wrapper", "inner"), WRAPPED)
 def test_wrappers_are_opened(wrapper: str, inner: str) -> None:
     found = unwrap_url(wrapper)
     assert found is not None

@@ -30,6 +30,7 @@ from custody.cite.links import (
 )
 from custody.cite.rules import CiteRules
 from custody.core.errors import RulesError
+from tests.builders.table import table
 
 RULES = CiteRules()
 URL = "https://example.org/a"
@@ -172,7 +173,7 @@ ABSENT = {404, 410}
 SILENT = {*range(301, 400), 408, 425, *range(500, 600)} - HERE
 
 
-@pytest.mark.parametrize("status", range(200, 1000))
+@table("status", range(200, 1000))
 def test_every_status_has_an_answer(status: int) -> None:
     answer = answer_of(status)
     assert (answer is LinkAnswer.HERE) == (status in HERE)
@@ -215,7 +216,7 @@ NOON = datetime(2024, 11, 6, 12, 0, 0, tzinfo=UTC)
 NOON_NS = int(NOON.timestamp()) * SECOND_NS
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "seconds"),
     [
         ("0", 0),

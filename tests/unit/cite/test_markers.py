@@ -1,9 +1,8 @@
-import pytest
-
 from custody.cite.document import MarkerForm
 from custody.cite.markdown import lay_out
 from custody.cite.markers import scan
 from custody.cite.source_list import find_listing
+from tests.builders.table import table
 
 NUMBERED = "\n\n## Sources\n\n" + "\n".join(f"{n}. Title {n} https://example.org/{n}" for n in range(1, 13))
 
@@ -16,7 +15,7 @@ def seen(text: str, list_text: str = NUMBERED) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("written", "labels"),
     [
         ("[S3]", "S3"),
@@ -50,7 +49,7 @@ def test_neighbours_are_two_markers() -> None:
     assert seen("Prices rose [S1][S2].") == [("[S1]", "S1"), ("[S2]", "S2")]
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "`[1]`",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from custody.cite.codes import CitationCode
 from custody.cite.missing_names import LineTimes, RepositoryContent, Tracker, no_file, no_issue, no_package, no_symbol
 from custody.cite.subject import AuditSubject, CheckFinding
+from tests.builders.table import table
 
 TEXTS = {
     "README.md": "",
@@ -67,7 +68,7 @@ def test_a_file_that_is_not_there_is_named(text: str, message: str) -> None:
     assert files(text) == [message]
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "It is in `src/pack/core.py`, `pack/core.py`, `core.py:3` and `SRC/pack/Core.py`.",

@@ -24,6 +24,7 @@ from custody.cite.results import (
     with_ids,
     with_sources,
 )
+from tests.builders.table import table
 
 
 # Conformance: 003-030
@@ -53,7 +54,7 @@ def test_identity_and_usage_are_the_documents() -> None:
 
 
 # Conformance: 003-031, 003-032, 003-034
-@pytest.mark.parametrize(
+@table(
     ("said", "wrong"),
     [
         ({"title": ""}, "title and URL are both missing"),

@@ -2,6 +2,7 @@ import pytest
 
 from custody.cite.markdown import lay_out
 from custody.cite.source_list import find_listing
+from tests.builders.table import table
 
 
 def entries(text: str) -> list[tuple[str, str, str | None]]:
@@ -15,7 +16,7 @@ ONE = ("1", "Title one", "https://example.org/1")
 TWO = ("2", "Title two", "https://example.org/2")
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "## Sources\n\n1. Title one https://example.org/1\n2. Title two - https://example.org/2",

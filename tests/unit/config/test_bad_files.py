@@ -15,6 +15,7 @@ from custody.core.errors import InputError
 from custody.workspace.rules_in_force import read_rules
 from custody.workspace.wiring import rule_tables
 from tests.builders.rules import home_with, reader
+from tests.builders.table import table
 
 TOML = "custody.toml"
 YAML = "config/thresholds.yaml"
@@ -31,7 +32,7 @@ def refusal(files: dict[str, bytes | str], **variables: str) -> InputError:
     return refused.value
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "message", "hint"),
     [
         ("[trsut]", "'trsut' in 'custody.toml' is nothing that custody knows", "the nearest is 'trust'"),
@@ -94,7 +95,7 @@ def test_a_bad_toml_file(text: bytes | str, message: str, hint: str) -> None:
     assert hint in str(error.hint)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "message"),
     [
         ("- a", f"'{YAML}' should be a table of keys, not a list"),
@@ -140,7 +141,7 @@ def test_a_bad_yaml_file(text: bytes | str, message: str) -> None:
     assert message in refusal({YAML: text}).message
 
 
-@pytest.mark.parametrize(
+@table(
     ("files", "message", "nearest"),
     [
         ({".ai-git/config.yaml": "trsut: {}"}, "'trsut' in '.ai-git/config.yaml' is nothing", "trust"),
@@ -180,8 +181,8 @@ FORBIDDEN = (
 )
 
 
-@pytest.mark.parametrize("text", FORBIDDEN)
-@pytest.mark.parametrize("file", ["custody.toml", "pyproject.toml"])
+@table("text", FORBIDDEN)
+@table("file", ["custody.toml", "pyproject.toml"])
 def test_a_repository_sets_no_endpoint_command_token_or_key(file: str, text: str) -> None:
     if file == "pyproject.toml":
         text = re.sub(r"^\[", "[tool.custody.", text) if text.startswith("[") else "[tool.custody]\n" + text
@@ -209,7 +210,7 @@ def test_the_users_file_sets_nothing_else_either_until_a_verb_needs_it(tmp_path:
         read_rules(reader({}), home_with(tmp_path, "[remote]\n"))
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "text", "message"),
     [
         ("HIGH", "", "should be a number such as 0.8, not the text ''"),
@@ -233,7 +234,7 @@ def test_a_bad_variable(name: str, text: str, message: str) -> None:
     assert message in refusal({}, **{f"ANSIBEL_TRUST_THRESHOLD_{name}": text}).message
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         ".".join("a" * 500_000) + " = 1",
@@ -247,7 +248,6 @@ def test_a_bad_variable(name: str, text: str, message: str) -> None:
         "a " * 500_000,
         "." * 1_000_000,
     ],
-    ids=range(10),
 )
 def test_no_toml_file_keeps_the_parser_busy(text: str) -> None:
     start = time.process_time()

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-import pytest
-
 from custody.core.errors import (
     EXIT,
     CustodyError,
@@ -17,6 +15,7 @@ from custody.core.errors import (
     exit_status,
     http_status,
 )
+from tests.builders.table import table
 
 
 def families(base: type[CustodyError]) -> Iterator[type[CustodyError]]:
@@ -25,7 +24,7 @@ def families(base: type[CustodyError]) -> Iterator[type[CustodyError]]:
         yield from families(family)
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "status", "http"),
     [
         (InputError("no such path"), 2, 422),

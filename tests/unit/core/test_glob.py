@@ -3,14 +3,14 @@
 import re
 from fnmatch import translate
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.core.paths import matches
+from tests.builders.table import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "path", "fits"),
     [
         ("a.py", "a.py", True),

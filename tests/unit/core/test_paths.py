@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from custody.core.errors import InputError
 from custody.core.paths import PATH_BYTES_MAX, RepoPath
+from tests.builders.table import table
 
 parts = (
     st.binary(min_size=1, max_size=12)
@@ -56,7 +57,7 @@ def test_different_paths_never_have_the_same_text(folder: bytes, one: bytes, oth
     assert len(texts) == len({name + odd for name in (one, other) for odd in (b"", b"\xff", b"\xfe")})
 
 
-@pytest.mark.parametrize(("raw", "problem"), REFUSED.items())
+@table(("raw", "problem"), REFUSED.items())
 def test_what_is_no_path_inside_the_repository_is_refused_with_the_reason(raw: bytes, problem: str) -> None:
     with pytest.raises(InputError, match=problem) as refusal:
         RepoPath(raw)

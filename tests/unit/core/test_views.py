@@ -8,6 +8,7 @@ import pytest
 from custody.core.ids import AgentName, CallId, SessionId, digest_of
 from custody.core.paths import RepoPath
 from custody.core.views import CallStatus, FileEdit, Text, ToolCall, View
+from tests.builders.table import table
 
 
 def test_what_was_not_captured_of_an_edit_is_none_and_not_empty() -> None:
@@ -26,7 +27,7 @@ def test_an_erased_text_differs_from_an_empty_one() -> None:
     assert Text(digest, None) != Text(digest, "")
 
 
-@pytest.mark.parametrize("view", get_args(View))
+@table("view", get_args(View))
 def test_no_view_can_be_changed(view: type[Text]) -> None:
     name = fields(view)[0].name
     made = object.__new__(view)

@@ -18,12 +18,13 @@ from custody.dupes.score import (
 )
 from custody.dupes.signature import INTENT_VALUES, LSH_BANDS, MINHASH_VALUES, SHINGLE_TOKENS
 from tests.builders.rules import taken_though_impossible
+from tests.builders.table import table
 
 RULES = DedupeRules()
 
 
 # Conformance: 002-001, 002-002, 002-003, 002-004, 002-005
-@pytest.mark.parametrize(
+@table(
     ("path", "channel"),
     [
         ("src/a.test.ts", "tests"),
@@ -85,7 +86,7 @@ def test_no_number_may_be_negative_infinite_or_nan() -> None:
     assert taken_though_impossible(DedupeRules) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "problem"),
     [
         ({"profile": "other"}, "'dedupe.profile' is 'other', not one of fitted, document"),

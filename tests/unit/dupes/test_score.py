@@ -8,6 +8,7 @@ from custody.dupes.facts.model import Channel
 from custody.dupes.model import Category, ExactKind, HashVariant, Signature
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import DOCUMENTS, SIGNALS, prod_score, score_pair, similarities
+from tests.builders.table import table
 
 RULES = DedupeRules()
 A = Signature(prod_hash=1)
@@ -27,7 +28,7 @@ def test_the_eight_signals_have_the_documents_names() -> None:
 
 
 # Conformance: 002-042, 002-043, 002-044, 002-045, 002-046
-@pytest.mark.parametrize(
+@table(
     ("signals", "category"),
     [
         ({}, Category.NOT_RELATED),

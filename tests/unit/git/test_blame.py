@@ -11,6 +11,7 @@ from custody.core.paths import Lines, RepoPath
 from custody.git import BlameEntry, Repository, ZonedTime, discover
 from custody.git.blame import parse_blame
 from tests.builders.repo import NOON, Built, a_clone, a_history, a_repository
+from tests.builders.table import table
 from tests.unit.git.strategies import contents, lines_of, odd_names, versions
 
 A, B = "a" * 40, "b" * 40
@@ -127,7 +128,7 @@ def test_a_damaged_author_line_is_no_obstacle(tmp_path: Path) -> None:
     assert commit.author.at is None and commit.committer.at is not None
 
 
-@pytest.mark.parametrize(
+@table(
     "bad",
     [
         SAVED[:-2],

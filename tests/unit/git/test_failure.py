@@ -1,14 +1,13 @@
 """git's words, as git 2.39 says them: whose turn it is and what to do."""
 
-import pytest
-
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.git.failure import Circumstances, explain, printable
+from tests.builders.table import table
 
 HERE = Circumstances()
 
 
-@pytest.mark.parametrize(
+@table(
     ("words", "family", "hint"),
     [
         (b"fatal: not a git repository (or any of the parent directories): .git", InputError, "-C"),

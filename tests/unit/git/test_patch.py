@@ -13,6 +13,7 @@ from custody.core.paths import Lines, RepoPath
 from custody.git import ChangeKind, CommitDiff, Comparison, FileDiff, Hunk, HunkDetail, PatchLimits, discover
 from custody.git.diff import CommitFiles, parse_patches
 from tests.builders.repo import FILE, LINK, PROGRAM, SUBMODULE, Built, Files, a_history, a_repository
+from tests.builders.table import table
 from tests.unit.git.strategies import applied, contents, odd_names, plain_names, texts, versions
 
 COMMIT = "c" * 40
@@ -225,7 +226,7 @@ def test_attributes_hide_nothing(tmp_path: Path) -> None:
     assert diff.files[0].hunks[0].added == (b"2\n",)
 
 
-@pytest.mark.parametrize(
+@table(
     "bad",
     [
         SAVED[:-60],

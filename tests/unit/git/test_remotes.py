@@ -8,6 +8,7 @@ from custody.core.errors import GitError, InputError
 from custody.git.exchange import Exchange
 from custody.git.failure import Circumstances, explain
 from custody.git.refs import Remote, RemoteUrl, address_of, parse_remotes
+from tests.builders.table import table
 
 HERE = Path("/home/x/repository")
 
@@ -47,7 +48,7 @@ def test_addresses_are_read_as_git_reads_them(url: str, address: RemoteUrl) -> N
     assert address_of(url, HERE) == address
 
 
-@pytest.mark.parametrize(
+@table(
     "url",
     [
         *("ext::sh -c x", "fd::1", "http://a.example/x", "git://a.example/x", "ftp://a.example/x", "evil://x"),

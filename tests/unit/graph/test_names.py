@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 
 from custody.graph.calls import CallInput, CallPlace, calls_of, fine_name
 from custody.graph.model import Kind, Status
+from tests.builders.table import table
 from tests.unit.graph.builders import a_span
 
 
-@pytest.mark.parametrize(
+@table(
     ("command", "name"),
     [
         ("git status", "Bash git status"),

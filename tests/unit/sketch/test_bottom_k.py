@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from custody.sketch import tokens as shingles
 from custody.sketch.hashing import EMPTY, BottomSketch, bottom_of, containment, jaccard
+from tests.builders.table import table
 
 K = 256
 HASHES = st.integers(0, 2**32 - 1)
@@ -56,8 +57,8 @@ def test_a_large_set_says_nothing_about_a_value_beyond_its_sketch() -> None:
     assert containment(bottom_of([5, 2000], 10), large) == 1.0
 
 
-@pytest.mark.parametrize("similarity", [0.05, 0.2, 0.5, 0.8, 0.95])
-@pytest.mark.parametrize("sizes", [(5_000, 5_000), (400, 5_000), (200, 3_000)])
+@table("similarity", [0.05, 0.2, 0.5, 0.8, 0.95])
+@table("sizes", [(5_000, 5_000), (400, 5_000), (200, 3_000)])
 def test_large_sets_are_compared_nearly(similarity: float, sizes: tuple[int, int]) -> None:
     random = Random(f"{similarity} {sizes}")
     small, large = sizes

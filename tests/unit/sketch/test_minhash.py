@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from custody.sketch.hashing import bands_of
 from custody.sketch.minhash import minhash_of, minhash_similarity
 from custody.sketch.tokens import jaccard
+from tests.builders.table import table
 from tests.unit.sketch import slow
 
 N = 128
@@ -73,8 +74,8 @@ def test_signatures_of_other_sizes_are_refused(a: bytes, b: bytes) -> None:
         minhash_similarity(a, b)
 
 
-@pytest.mark.parametrize("size", [3, 20, 128, 600])
-@pytest.mark.parametrize("similarity", [0.0, 0.05, 0.3, 0.5, 0.8, 0.95])
+@table("size", [3, 20, 128, 600])
+@table("similarity", [0.0, 0.05, 0.3, 0.5, 0.8, 0.95])
 def test_estimates_err_by_no_more_than_the_theory_allows(similarity: float, size: int) -> None:
     errors = [
         minhash_similarity(signature(a), signature(b)) - (jaccard(a, b) or 0.0) for a, b in pairs(similarity, size, 60)

@@ -2,11 +2,11 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.sketch.tokens import _TOKEN, identifiers_of, mask_literals, normalised_line, split_message_words, tokens_of
+from tests.builders.table import table
 from tests.unit.sketch import slow
 
 PARTS = st.sampled_from(
@@ -46,7 +46,7 @@ def test_a_masked_view_stays_the_same_when_it_is_masked_again(text: str, numbers
 
 
 # Conformance: 002-017
-@pytest.mark.parametrize(
+@table(
     ("text", "tokens"),
     [
         ("a>>>=b", ["a", ">>>=", "b"]),
@@ -110,7 +110,7 @@ def test_every_sign_begins_a_token_at_the_first_try(text: str) -> None:
         at = at + 1 if found is None else found.end()
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "count"),
     [
         ("a" * LONG, 1),
@@ -128,7 +128,6 @@ def test_every_sign_begins_a_token_at_the_first_try(text: str) -> None:
         ("?." * MANY, MANY),
         ("\udce9\x00" * MANY, 2 * MANY),
     ],
-    ids=lambda value: repr(value[:6]) if isinstance(value, str) else str(value),
 )
 def test_a_hostile_line_of_any_length_is_read(line: str, count: int) -> None:
     found = tokens_of(line)
@@ -157,7 +156,7 @@ def test_a_normalised_line_is_normal(line: str) -> None:
     assert not re.search(r"^\s|\s$|\s\s|[^\S ]", normal)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "words"),
     [
         ("snake_case_name", ["snake", "case", "name"]),

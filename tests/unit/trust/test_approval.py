@@ -24,6 +24,7 @@ from custody.trust.approval import (
 from custody.trust.engine import trust_at
 from custody.trust.model import ChangeAuthor, TrustTier
 from custody.trust.rules import TrustRules
+from tests.builders.table import table
 from tests.unit.trust.builders import CAUTIOUS, DAY, NOON, a_standing, a_trust
 
 MINUTE = 60 * 1_000_000_000
@@ -51,7 +52,7 @@ def test_a_small_change_of_a_proven_agent_lands() -> None:
 
 
 # Conformance: 001-059
-@pytest.mark.parametrize(
+@table(
     ("case", "code"),
     [
         (with_change(unknown_lines=1), "TRUST-UNKNOWN"),
@@ -149,7 +150,7 @@ class TestAudit:
 
 
 class TestPaths:
-    @pytest.mark.parametrize(
+    @table(
         "path",
         [
             *("custody.toml", "pyproject.toml", ".ai-git/config.yaml", "config/thresholds.yaml"),

@@ -19,6 +19,7 @@ from custody.trust.score import (
     tier_of,
     weight_of,
 )
+from tests.builders.table import table
 from tests.unit.trust.builders import (
     CAUTIOUS,
     DAY,
@@ -35,17 +36,13 @@ GOLDEN: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("g
 Case = dict[str, Any]
 
 
-def cases(name: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", GOLDEN[name], ids=lambda case: "-".join(map(str, case.values())))
-
-
 def test_all_154_are_there() -> None:
     assert sum(map(len, GOLDEN.values())) == 154
     assert set(GOLDEN) == {"update", "decay", "tier", "auto", "confidence", "recovery", "sequence"}
 
 
 # Conformance: 001-022
-@cases("update")
+@table("case", GOLDEN["update"])
 def test_a_decision_moves_the_score_by_its_stakes(case: Case) -> None:
     stakes = ChangeStakes(ChangeComplexity[case["complexity"]], case["lines"], case["review_ms"])
     value = DECISION_VALUES[DecisionType[case["decision"]]]
@@ -57,7 +54,7 @@ def test_a_decision_moves_the_score_by_its_stakes(case: Case) -> None:
 
 
 # Conformance: 001-043, 001-044
-@cases("decay")
+@table("case", GOLDEN["decay"])
 def test_idle_days_move_the_score_towards_neutral(case: Case) -> None:
     assert decay_score(case["stored"], case["days"], DOCUMENT) == pytest.approx(case["score"], abs=5e-7)
     later = NOON + case["days"] * DAY
@@ -65,20 +62,20 @@ def test_idle_days_move_the_score_towards_neutral(case: Case) -> None:
 
 
 # Conformance: 001-005, 001-007, 001-008, 001-009, 001-010
-@cases("tier")
+@table("case", GOLDEN["tier"])
 def test_a_score_is_in_the_tier_whose_bound_it_reaches(case: Case) -> None:
     assert tier_of(case["score"], DOCUMENT).name == case["tier"]
 
 
 # Conformance: 001-002, 001-050, 001-052, 001-053, 001-054, 001-055, 001-056
-@cases("auto")
+@table("case", GOLDEN["auto"])
 def test_a_tier_may_land_so_many_lines(case: Case) -> None:
     trust = a_trust(TrustTier[case["tier"]], samples=case["samples"])
     assert approve(trust, case["lines"], DOCUMENT) == case["ok"]
 
 
 # Conformance: 001-027, 001-028, 001-029
-@cases("confidence")
+@table("case", GOLDEN["confidence"])
 def test_confidence_grows_with_decisions(case: Case) -> None:
     trust = trust_at(a_standing(samples=case["n"]), NOON, DOCUMENT)
     assert trust.confidence == confidence_of(case["n"]) == pytest.approx(case["confidence"], abs=5e-7)
@@ -86,7 +83,7 @@ def test_confidence_grows_with_decisions(case: Case) -> None:
 
 
 # Conformance: 001-064, 001-067
-@cases("recovery")
+@table("case", GOLDEN["recovery"])
 def test_a_recovery_adds_to_the_faded_score_and_restarts_the_clock(case: Case) -> None:
     if case.get("unknown_agent"):
         # That the door refuses it as UnknownAgent is in tests/unit/trust/app/test_record.py.

@@ -6,6 +6,7 @@ import pytest
 
 from custody.trust.commit_words import CommitText, labels_of, signed_by
 from custody.trust.rules import TrustRules
+from tests.builders.table import table
 from tests.unit.trust.builders import DAY, NOON
 
 RULES = TrustRules()
@@ -125,7 +126,7 @@ def test_the_order_of_the_commits_does_not_matter() -> None:
     assert len(reverted(*commits)) == 20
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "email", "message", "agent", "operator"),
     [
         ("Ana", "ana@x.org", "Fix", "Ana", None),

@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.trust.commit_words import NAMED_MAX, Claim, claims_in, number_of
+from tests.builders.table import table
 
 A, B, C = "1" * 8 + "a" * 32, "2" * 8 + "b" * 32, "3" * 8 + "c" * 32
 
 
-@pytest.mark.parametrize(
+@table(
     ("message", "claims"),
     [
         (f'Revert "x"\n\nThis reverts commit {A}.', [Claim(id=A)]),
@@ -65,7 +66,7 @@ def test_what_is_named_twice_is_one_claim_and_there_are_never_too_many() -> None
     assert len(claims_in(many)) == NAMED_MAX
 
 
-@pytest.mark.parametrize(
+@table(
     "piece",
     [
         " ",
@@ -83,9 +84,7 @@ def test_what_is_named_twice_is_one_claim_and_there_are_never_too_many() -> None
         "a",
     ],
 )
-@pytest.mark.parametrize(
-    "start", ["", "--", "This reverts", "Revert ", 'Revert "x', "Reverts ", f"This reverts commit {A}"]
-)
+@table("start", ["", "--", "This reverts", "Revert ", 'Revert "x', "Reverts ", f"This reverts commit {A}"])
 def test_a_message_made_to_take_long_does_not(start: str, piece: str) -> None:
     assert len(claims_in(start + piece * 200_000)) <= NAMED_MAX
 

@@ -13,6 +13,7 @@ from custody.trust.model import ChangeComplexity, DecisionType, TrustTier
 from custody.trust.rules import TIERS, TrustRules
 from custody.trust.score import DECISION_VALUES
 from tests.builders.rules import taken_though_impossible
+from tests.builders.table import table
 
 RULES = TrustRules()
 
@@ -96,7 +97,7 @@ def test_no_number_may_be_negative_infinite_or_nan() -> None:
     assert taken_though_impossible(TrustRules) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("arguments", "problem"),
     [
         ({"profile": "bold"}, "'trust.profile' is 'bold', not one of cautious, document"),

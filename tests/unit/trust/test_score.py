@@ -17,6 +17,7 @@ from custody.trust.score import (
     step_of,
     weight_of,
 )
+from tests.builders.table import table
 from tests.unit.trust.builders import CAUTIOUS, DOCUMENT, ONE, stakes
 
 scores = st.floats(0, 1)
@@ -77,7 +78,7 @@ def test_a_cautious_rise_is_never_a_leap_and_a_fall_is_never_held() -> None:
 
 
 # Conformance: 001-013, 001-014, 001-015
-@pytest.mark.parametrize(
+@table(
     ("lines", "complexity"),
     [(0, "TRIVIAL"), (9, "TRIVIAL"), (10, "MINOR"), (49, "MINOR"), (50, "MODERATE"), (199, "MODERATE"), (200, "MAJOR"),
      (499, "MAJOR"), (500, "CRITICAL"), (10**6, "CRITICAL")],

@@ -18,6 +18,7 @@ from custody.core.ids import AgentName, CallId, ExecutionId, PromptId, SessionId
 from custody.core.paths import Lines, RepoPath
 from custody.core.views import FileEdit, Observation, ObservedSpan, Prompt, SpanKind, SpanPhase, Text, ToolCall, View
 from custody.core.wire.body import VIEWS, outline_of, views_from
+from tests.builders.table import table
 
 WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 TEXTS = WORDS.map(lambda text: Text(digest_of(text.encode()), text))
@@ -91,7 +92,7 @@ def test_usual_values_are_not_written() -> None:
     assert views_from(outline_of((call, Observation(AGENT, SESSION, "x", 1))))[0] == call
 
 
-@pytest.mark.parametrize(
+@table(
     "data",
     [
         b"{}",

@@ -15,6 +15,7 @@ from custody.cite.rules import CiteRules
 from custody.cite.web import LinkChecker, guarded_client
 from custody.cite.web.transport import ANSWER_BYTES_MAX
 from tests.builders.stores import NOON
+from tests.builders.table import table
 from tests.builders.web import DRIP, HANG, PUBLIC, Asked, Page, a_web, certificates, names, said
 from tests.unit.cite.web.link_checks import QUICK, looked
 
@@ -48,8 +49,8 @@ def test_head_is_enough(status: int, answer: LinkAnswer) -> None:
     assert (look.answer, look.status, lines) == (answer, status, ["HEAD /a"])
 
 
-@pytest.mark.parametrize("status", [403, 405, 501])
-@pytest.mark.parametrize(
+@table("status", [403, 405, 501])
+@table(
     ("get", "answer"),
     [(206, LinkAnswer.HERE), (200, LinkAnswer.HERE), (416, LinkAnswer.HERE), (404, LinkAnswer.ABSENT)],
 )

@@ -27,6 +27,7 @@ from tests.builders.drawn import (
     turned,
 )
 from tests.builders.events import KINDS, an_arrival, an_event
+from tests.builders.table import table
 
 BOUND = ("session", "prompt", "call", "edit", "source_read", "link")
 LONG = "a line of a long text\n" * 1000
@@ -50,7 +51,7 @@ def read_back(arrival: Arrival) -> Json:
         raise AssertionError(f"came in but cannot be read: {error}") from error
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_every_kind_arrives(kind: str) -> None:
     arrival = arrival_of(EventId("e1"), an_event(kind))
     entry = arrival.entry
@@ -166,8 +167,8 @@ def test_whatever_arrives_can_be_read_back_and_viewed(kind: str, data: st.DataOb
     arrival.entry.key.encode()
 
 
-@pytest.mark.parametrize("text", [LONG, "short", {"$body": "x"}, {"$literal": {"$erased": LONG}}])
-@pytest.mark.parametrize("mark", ["deeper", "$body", "$literal"])
+@table("text", [LONG, "short", {"$body": "x"}, {"$literal": {"$erased": LONG}}])
+@table("mark", ["deeper", "$body", "$literal"])
 def test_what_is_as_deep_as_an_event_may_be_is_read_back_or_refused_at_the_door(text: Json, mark: str) -> None:
     came_in = set()
     for levels in (50, 60, 62, 63, 64, 65, *range(NESTING_MAX - 5, NESTING_MAX + 2)):

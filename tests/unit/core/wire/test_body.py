@@ -11,6 +11,7 @@ from custody.core.ids import Digest, digest_of
 from custody.core.wire.body import TEXT_BYTES_MAX, digest_from, digest_text, join, parts, split
 from custody.core.wire.canonical import Json, dump, parse, text_bytes
 from tests.builders.drawn import MARKS, exactly, marked_values, of_size
+from tests.builders.table import table
 
 LONG = "a long text\n" * 1000
 LONG_DIGEST = "sha256:" + hashlib.sha256(LONG.encode()).hexdigest()
@@ -62,8 +63,8 @@ def test_an_erased_text_leaves_its_digest_and_every_other_text_stays(value: Json
     assert exactly(join(made.payload, absent)) == exactly(expected)
 
 
-@pytest.mark.parametrize("character", ["a", "é", "€", "😀", "\ud800"])
-@pytest.mark.parametrize("where", ["alone", "in a list", "in an object", "in a mark"])
+@table("character", ["a", "é", "€", "😀", "\ud800"])
+@table("where", ["alone", "in a list", "in an object", "in a mark"])
 def test_the_limit_is_4096_bytes_however_many_characters(character: str, where: str) -> None:
     def placed(text: str) -> Json:
         placings: dict[str, Json] = {
@@ -112,7 +113,7 @@ def test_digests_are_read_as_they_are_written(raw: bytes) -> None:
     assert digest_from(text) == raw
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "",

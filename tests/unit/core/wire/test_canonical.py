@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from custody.core.errors import InputError
 from custody.core.wire.canonical import EVENT_BYTES_MAX, NESTING_MAX, Json, bytes_text, dump, parse, text_bytes
 from tests.builders.drawn import exactly, json_objects, json_values, scalars, texts, turned
+from tests.builders.table import table
 
 BAD = {
     b"": "not JSON",
@@ -103,7 +104,7 @@ def test_two_halves_of_a_character_are_that_character_as_in_every_reader_of_json
     assert parse(b'"\\ude00\\ud83d"') == "\ude00\ud83d"
 
 
-@pytest.mark.parametrize(("data", "problem"), BAD.items())
+@table(("data", "problem"), BAD.items())
 def test_bad_bytes_are_refused_with_the_reason(data: bytes, problem: str) -> None:
     with pytest.raises(InputError) as refusal:
         parse(data)
@@ -185,9 +186,9 @@ def test_width_is_not_depth() -> None:
     assert parse(b'["' + b"[" * 1000 + b'"]') == ["[" * 1000]
 
 
-@pytest.mark.parametrize("opener", [b"[", b'{"a":'])
-@pytest.mark.parametrize("levels", [129, 500, 990, 1_000, 1_010, 100_000])
-@pytest.mark.parametrize("closed", [True, False])
+@table("opener", [b"[", b'{"a":'])
+@table("levels", [129, 500, 990, 1_000, 1_010, 100_000])
+@table("closed", [True, False])
 def test_any_depth_beyond_is_refused_and_nothing_worse_happens(opener: bytes, levels: int, closed: bool) -> None:
     data = nested(opener, levels, b"1")
     with pytest.raises(InputError):

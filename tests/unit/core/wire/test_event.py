@@ -27,6 +27,7 @@ from custody.core.wire.event import (
 from tests.builders.drawn import json_objects, json_values, names, texts
 from tests.builders.events import KINDS as GENERIC_KINDS
 from tests.builders.events import SHA, an_event
+from tests.builders.table import table
 
 CLASSES: dict[str, type[Event]] = {str(event.__struct_config__.tag): event for event in EVENTS}
 VALUES: dict[str, dict[str, Any]] = {kind: json.loads(an_event(kind)) for kind in GENERIC_KINDS}
@@ -113,7 +114,7 @@ def test_the_fields_that_are_tried_are_all_there_are() -> None:
     assert len(NAMES) >= 40 and len(SHORTS) >= 18 and len(SHAS) >= 13
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_every_kind_is_read(kind: str) -> None:
     event = event_from(parse(json.dumps(VALUES[kind]).encode()))
     assert type(event) is CLASSES[kind]
@@ -141,7 +142,7 @@ REQUIRED = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_every_required_field_is_named_when_it_is_missing(kind: str) -> None:
     for name in {"custody", "kind", "id", "at"} | REQUIRED[kind]:
         value = a_value(kind)
@@ -149,7 +150,7 @@ def test_every_required_field_is_named_when_it_is_missing(kind: str) -> None:
         assert f"missing required field `{name}`" in refusal(value)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_nothing_else_is_required(kind: str) -> None:
     kept = {"custody", "kind", "id", "at"} | REQUIRED[kind]
     event_from({name: item for name, item in a_value(kind).items() if name in kept})
@@ -162,7 +163,7 @@ def test_an_unknown_field_is_refused_whatever_it_holds(kind: str, name: str, ite
     assert "unknown field `colour`" in refusal(a_value(kind, colour=None))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_a_value_of_the_wrong_type_is_refused_and_its_field_named(kind: str) -> None:
     wrongs: list[Json] = [1.5, True, [[]], {"a": 1}]
     for name in fields_of(kind):
@@ -194,7 +195,7 @@ def test_an_unknown_kind_is_refused_and_those_of_the_store_itself_too(kind: str)
     assert refusal(a_value("edit", kind=kind)).startswith("not a valid event")
 
 
-@pytest.mark.parametrize("odd", "\0\x01\t\n\r\x1b\x1f\x7f\x80\x9b\x9f\ud800\udcff\udfff")
+@table("odd", "\0\x01\t\n\r\x1b\x1f\x7f\x80\x9b\x9f\ud800\udcff\udfff")
 def test_names_hold_no_control_characters_and_no_surrogates(odd: str) -> None:
     for kind, name in NAMES:
         for value in (odd, f"a{odd}", f"{odd}a", f"a{odd}b"):
@@ -258,7 +259,7 @@ def test_every_moment_is_checked(wrong: str) -> None:
         assert f"$.{name}" in refusal(a_value(kind, **{name: "9" * 65}))
 
 
-@pytest.mark.parametrize(
+@table(
     "path",
     ["../a", "a/../../b", "..", "/etc/passwd", "a//b", "a/", ".", "./a", "a\0b", "a/\udc7f", "\udd00"],
 )
@@ -266,9 +267,7 @@ def test_a_path_that_leaves_the_repository_or_is_none_is_refused(path: str) -> N
     assert refusal(a_value("edit", path=path))
 
 
-@pytest.mark.parametrize(
-    "path", ["a", "a\nb", "\udcff", "..a", "a" * 4096, "é" * 2048, " ", "-rf", ":(top)a", "\x1b[2J"]
-)
+@table("path", ["a", "a\nb", "\udcff", "..a", "a" * 4096, "é" * 2048, " ", "-rf", ":(top)a", "\x1b[2J"])
 def test_a_path_may_have_any_other_bytes(path: str) -> None:
     event = event_from(a_value("edit", path=path))
     assert isinstance(event, EditEvent) and event.path == path

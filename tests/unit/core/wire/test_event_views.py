@@ -55,6 +55,7 @@ from custody.core.wire.event import GENERIC, CallEvent, DecisionEvent, LinkEvent
 from custody.core.wire.event_views import VIEWS, views_of
 from tests.builders.drawn import texts
 from tests.builders.events import KINDS, OTHER_SHA, SHA, an_event
+from tests.builders.table import table
 
 NOON = 1_769_860_800 * 10**9
 LATER = "2026-01-31T13:00:00.000000001+00:30"
@@ -153,7 +154,7 @@ FULL: dict[str, tuple[dict[str, Any], View]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_every_field_of_every_kind_reaches_its_view(kind: str) -> None:
     given_, expected = FULL[kind]
     assert view_of(kind, **given_) == expected
@@ -181,7 +182,7 @@ LEAST: dict[str, tuple[tuple[str, ...], View]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_what_an_event_does_not_say_its_view_does_not_know(kind: str) -> None:
     left_out, expected = LEAST[kind]
     payload = {name: item for name, item in json.loads(an_event(kind)).items() if name not in left_out}
@@ -234,7 +235,7 @@ def test_every_event_has_a_view() -> None:
     assert {type(view) for _, view in FULL.values()} == set(get_args(View)) - read_elsewhere
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@table("kind", KINDS)
 def test_every_event_of_a_session_is_also_an_observation_of_it(kind: str) -> None:
     observed = (Observation(ROBOT, S1, kind, NOON),)
     assert views_of(json.loads(an_event(kind, agent="robot", session="s1")))[1:] == observed

@@ -4,7 +4,6 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-import pytest
 from hypothesis import given
 
 from custody.cli.json_schema import REPORTS
@@ -21,6 +20,7 @@ from custody.core.wire.report import (
 )
 from custody.gate.wire.report import ChainName, CommitId
 from tests.builders.drawn import exactly, json_values, texts
+from tests.builders.table import table
 
 STORE = "5" * 32
 KEPT = RecordSummary(
@@ -56,8 +56,8 @@ def a_report(kind: type[msgspec.Struct], *, full: bool) -> Any:
     return kind(**{field.name: made_of(hints[field.name], full=full) for field in wanted if field.name != "version"})
 
 
-@pytest.mark.parametrize("kind", REPORTS)
-@pytest.mark.parametrize("full", [True, False])
+@table("kind", REPORTS)
+@table("full", [True, False])
 def test_a_report_is_canonical_and_carries_its_name_version_and_outcome(kind: type[Report], full: bool) -> None:
     report = a_report(kind, full=full)
     data = encode_report(report)

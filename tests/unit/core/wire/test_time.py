@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from custody.core.errors import InputError
 from custody.core.wire.time import checked_ns, ns_from, text_from
 from tests.builders.drawn import NS_MAX, moments_ns
+from tests.builders.table import table
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 minutes = st.integers(-(23 * 60 + 59), 23 * 60 + 59)
@@ -46,7 +47,7 @@ def test_digits_finer_than_a_nanosecond_are_dropped(digits: str) -> None:
     assert ns_from(f"1970-01-01T00:00:00.{digits}Z") == int(digits[:9])
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "ns"),
     [
         ("1970-01-01T00:00:00Z", 0),
@@ -87,7 +88,7 @@ def test_texts_by_hand(ns: int, text: str) -> None:
     assert text_from(ns) == text
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "",
@@ -120,7 +121,7 @@ def test_what_is_not_written_as_a_moment_is_refused_with_how_to_write_one(text: 
     assert refusal.value.hint == "write RFC 3339 with a zone: 2026-01-31T12:00:00Z"
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "2023-02-29T00:00:00Z",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from custody.core.paths import Lines
 from custody.dupes.facts.extractor import channel_of, facts_of, language_of
 from custody.dupes.facts.model import FactLimits, Facts
+from tests.builders.table import table
 from tests.unit.dupes.facts import test_documents, test_languages, test_scripts
 
 PATHS = ["a.ts", "a.tsx", "a.js", "a.py", "a.go", "a.rs", "a.java", "a.md", "a.rst", "a.txt"]
@@ -114,8 +115,8 @@ def test_a_file_cut_off_or_with_something_put_in_does(path: str, data: st.DataOb
     check(path, content[:start] + data.draw(pieces) + content[end:])
 
 
-@pytest.mark.parametrize("path", CODE)
-@pytest.mark.parametrize("ending", [b"\r\n", b"\r\n\r\n"], ids=["crlf", "crlf with empty lines"])
+@table("path", CODE)
+@table("ending", [b"\r\n", b"\r\n\r\n"])
 def test_line_ends_do_not_change_names(path: str, ending: bytes) -> None:
     def names(facts: Facts) -> list[str]:
         return [*(one.name for one in facts.declared), *(one.module for one in facts.imports)]
@@ -123,17 +124,16 @@ def test_line_ends_do_not_change_names(path: str, ending: bytes) -> None:
     assert names(check(path, REAL[path].replace(b"\n", ending))) == names(facts_of(path, REAL[path]))
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(
+@table("path", PATHS)
+@table(
     "content",
     [b"", b"\n", b"\xef\xbb\xbf", b"\0" * 2_000, b"\xff\xfe" * 500, b"x" * 50_000, b" " * 50_000, b"\n" * 50_000],
-    ids=["empty", "one line end", "mark", "nul", "not utf-8", "one word", "space", "lines"],
 )
 def test_odd_files_do(path: str, content: bytes) -> None:
     assert check(path, content).declared == ()
 
 
-@pytest.mark.parametrize("path", PATHS)
+@table("path", PATHS)
 def test_a_line_of_twelve_megabytes_is_not_parsed(path: str) -> None:
     facts = facts_of(path, b"x=" * (6 << 20))
     assert facts.degraded is not None and facts.degraded.startswith("larger than 4,194,304 bytes")
@@ -151,8 +151,8 @@ DEEP = {
 }
 
 
-@pytest.mark.parametrize("path", CODE)
-@pytest.mark.parametrize("nested", DEEP)
+@table("path", CODE)
+@table("nested", DEEP)
 def test_nesting_deeper_than_any_stack_does(path: str, nested: str) -> None:
     left, right = DEEP[nested]
     depth = 10 * sys.getrecursionlimit()
