@@ -30,6 +30,10 @@ SLOW_FOLDERS = frozenset(("app", "cli", "pool", "signing", "web"))
 """Folders of tests that start git or other programs; they run last."""
 TEST_SECONDS = 120
 """A single test that runs longer counts as failed: the mutant hangs."""
+PYTEST_OPTIONS = (
+    "-n 0 -x -q -p no:cacheprovider -p no:schemathesis --tb no --inline-snapshot disable --hypothesis-profile ci"
+    f" --timeout {TEST_SECONDS}"
+)
 
 # Not ``|``: most of ours join types, and those mutants only fail to import.
 _SWAPS: dict[str, str] = dict(
@@ -197,8 +201,7 @@ class Workbench:
         if not tests:
             return Outcome(False, "no tests")
         command = [sys.executable, "-m", "pytest", "-c", str(self.root / "pyproject.toml"), "--rootdir", str(self.root)]
-        command += ["-n", "0", "-x", "-q", "-p", "no:cacheprovider", "--tb", "no", "--inline-snapshot", "disable"]
-        command += ["--hypothesis-profile", "ci", "--timeout", str(TEST_SECONDS), *map(str, tests)]
+        command += [*PYTEST_OPTIONS.split(), *map(str, tests)]
         environment = {**os.environ, "PYTHONPATH": str(self.source), "PYTHONUNBUFFERED": "1"}
         with subprocess.Popen(
             command, cwd=self.root, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -206,10 +209,12 @@ class Workbench:
             try:
                 output, _ = program.communicate(timeout=self.limit)
             except subprocess.TimeoutExpired as cut_off:
-                os.killpg(program.pid, signal.SIGKILL)
                 # A test that hangs has its own limit. Only a run without any finished test hangs as a whole.
                 hangs = not cut_off.output
                 return Outcome(hangs, f"{'hangs' if hangs else 'no failure'} for {self.limit:.0f} s")
+            finally:
+                if program.poll() is None:
+                    os.killpg(program.pid, signal.SIGKILL)  # its session has programs of its own
         failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
         if program.returncode in (0, 5):  # 5: nothing was collected
             return Outcome(False, "all tests pass")
