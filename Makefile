@@ -2,7 +2,7 @@
 # Only features of make 3.81 are used, which is what macOS has.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-full check fmt-check lint types imports names docs docs-check assets assets-check screenshots bench fmt lock clean \
+.PHONY: help demo test test-full check fmt-check lint types imports names docs docs-check assets assets-check screenshots bench mutants fmt lock clean \
 	setup setup-run
 
 # Another project's Python settings must not reach ours.
@@ -12,6 +12,7 @@ PY := .venv/bin/python
 CODE = $(wildcard src tests bench tools)
 PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --inline-snapshot disable
 TESTS ?=
+MUTANTS ?=
 
 # The first of these that runs and is new enough: a version manager may offer names that do not run.
 FIND_PYTHON = for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
@@ -66,6 +67,9 @@ screenshots: setup ## make the pictures of the documents anew: look at them
 
 bench: setup ## measure, against named baselines
 	@$(PY) -m bench
+
+mutants: setup ## mutation score of the pure packages (MUTANTS="--seed 7" repeats a draw)
+	@$(PY) -m tools.mutants $(MUTANTS)
 
 fmt: setup ## format, and fix what ruff can fix
 	@$(PY) -m ruff check --fix-only $(CODE)
