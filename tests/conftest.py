@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
@@ -33,7 +34,10 @@ def _the_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _own_home(_the_house: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test has an empty home, so what one leaves there is not found by another."""
-    give_home(monkeypatch, tmp_path_factory.mktemp("home"))
+    # Not ``mktemp``: it looks through all homes before for the next number.
+    home = tmp_path_factory.getbasetemp() / "homes" / uuid4().hex
+    home.mkdir(parents=True)
+    give_home(monkeypatch, home)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,9 @@ _NAME = re.compile(r"`([A-Za-z_]+)(?:\(\.\.\.\))?`")
 
 def check(root: Path) -> list[Problem]:
     """Return the examples that are not as in the tree."""
-    text = (root / PAGE).read_text("utf-8")
+    if not (page := root / PAGE).is_file():
+        return []
+    text = page.read_text("utf-8")
     return [*_wrong_blocks(root, text), *_unused_names(root, text)]
 
 

@@ -29,7 +29,7 @@ from tools.problems import Problem, Undocumented
 
 ROOT = Path(__file__).resolve().parents[2]
 Generators = Mapping[str, Callable[[], docs.Made]]
-HEAD = "| section | what the document says | our name | shown by |\n|---|---|---|---|\n"
+HEAD = "| id | section | what the document says | our name | shown by |\n|---|---|---|---|---|\n"
 
 
 @pytest.fixture
