@@ -25,7 +25,7 @@ def worked(repository: Path) -> Path:
     for said in (
         a_hook_event("SessionStart", repository, source="startup", model="m-1"),
         a_hook_event("UserPromptSubmit", repository, prompt="please  fix\nit", prompt_id="p1"),
-        an_edit(repository, "a.py", "x", "x", "y", call="c1"),
+        an_edit(repository, "a.py", "x", "x", "y", call="c1") | {"duration_ms": 0},  # it starts after the prompt
         a_hook_event("PreToolUse", repository, tool_name="Grep", tool_use_id="c2", agent_id="sub-1"),
         a_hook_event("PostToolUseFailure", repository, tool_name="Grep", tool_use_id="c2", agent_id="sub-1"),
     ):
