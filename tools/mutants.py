@@ -202,7 +202,8 @@ class Workbench:
             return Outcome(False, "no tests")
         command = [sys.executable, "-m", "pytest", "-c", str(self.root / "pyproject.toml"), "--rootdir", str(self.root)]
         command += [*PYTEST_OPTIONS.split(), *map(str, tests)]
-        environment = {**os.environ, "PYTHONPATH": str(self.source), "PYTHONUNBUFFERED": "1"}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # programs of tests find our Python
+        environment = {**os.environ, "PATH": path, "PYTHONPATH": str(self.source), "PYTHONUNBUFFERED": "1"}
         with subprocess.Popen(
             command, cwd=self.root, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
         ) as program:

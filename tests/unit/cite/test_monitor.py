@@ -162,3 +162,7 @@ def test_what_cannot_be_counted_is_refused() -> None:
         monitor.looked_up(hit=True, took_ns=-1)
     with pytest.raises(InputError, match="cannot be counted"):
         monitor.compressed(full_tokens=-1, shown_tokens=0)
+    with pytest.raises(InputError, match="cannot be counted"):
+        monitor.compressed(full_tokens=0, shown_tokens=-1)
+    with pytest.raises(InputError, match="cannot be counted"):
+        monitor.keeps(-1)

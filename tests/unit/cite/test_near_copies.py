@@ -53,6 +53,12 @@ def test_texts_without_words_are_like_nothing(way: Way) -> None:
     assert [one for one, _ in near_to(index, a_text(1))] == ["S2"]
 
 
+def test_a_whole_term_weighs_as_much_as_four_runs_of_its_letters() -> None:
+    for text, weights in [("paper", [1, 1, 1, 4]), ("paper paper", [2, 2, 2, 8]), ("", [])]:
+        (vector,) = lexical([text])
+        assert sorted(abs(value) for value in vector if value) == weights
+
+
 @given(words, st.data())
 def test_winnowing_finds_every_passage_of_a_text(text: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text) - WORDS_MIN))

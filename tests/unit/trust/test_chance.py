@@ -174,7 +174,7 @@ Numbers = Mapping[str, object]
 NERVOUS: Numbers = {
     "chance.WEIGHT_VARIANCE": 25.0,
     "chance.WEIGHT_MAX": 50.0,
-    "rating.VARIANCE_MAX": 9.0,
+    "chance.VARIANCE_MAX": 9.0,
     "levels.EVERYONE_PRIOR_SAMPLES": 0.1,
 }
 """Every outcome turns the weights upside down."""
