@@ -1,6 +1,6 @@
 import pytest
+import sentencex  # type: ignore[import-untyped]
 
-from custody.cite import prose
 from custody.cite.audit import coverage_of
 from custody.cite.prose import carries_evidence, sentences
 from custody.cite.rules import CiteRules
@@ -119,8 +119,6 @@ def test_paragraphs_are_split_separately_when_the_splitter_joins_them(monkeypatc
     text = "Prices rose by 3%. Catches fell [1].\n\nBoats are smaller."
     expected = told(text)
     assert [sentence for sentence, _ in expected] == ["Prices rose by 3%.", "Catches fell    .", "Boats are smaller."]
-    split = prose.sentencex.segment
-    monkeypatch.setattr(
-        prose.sentencex, "segment", lambda language, part: [part] if "\n" in part else split(language, part)
-    )
+    split = sentencex.segment
+    monkeypatch.setattr(sentencex, "segment", lambda language, part: [part] if "\n" in part else split(language, part))
     assert told(text) == expected

@@ -1,14 +1,13 @@
 """Relations of a change to an earlier change, by what git, messages and titles tell."""
 
-from custody.core.ids import CommitSha
 from custody.dupes.model import Category, PairScore, Relation, Signature
 from custody.dupes.relations import GitRelations, relations
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import SIGNALS
 
-SHA = CommitSha("c" * 40)
-PLAIN, OTHER = Signature(), Signature(commits=frozenset({SHA}))
-PICKED, REVERTS = Signature(picked=frozenset({SHA})), Signature(reverted=frozenset({SHA}))
+COMMIT = 7
+PLAIN, OTHER = Signature(), Signature(commits=frozenset({COMMIT}))
+PICKED, REVERTS = Signature(picked=frozenset({COMMIT})), Signature(reverted=frozenset({COMMIT}))
 NO_GIT = GitRelations()
 
 
