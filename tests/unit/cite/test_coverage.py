@@ -1,4 +1,5 @@
 import pytest
+import sentencex  # type: ignore[import-untyped]
 
 from custody.cite.audit import coverage_of
 from custody.cite.prose import carries_evidence, sentences
@@ -113,3 +114,12 @@ def test_many_paragraphs_in_two_languages_keep_their_places() -> None:
     assert len(found) == 3 * 399
     for one in found:
         assert data[one.at :].decode().startswith(one.text.strip())
+
+
+def test_paragraphs_are_split_separately_when_the_splitter_joins_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "Prices rose by 3%. Catches fell [1].\n\nBoats are smaller."
+    expected = told(text)
+    assert [sentence for sentence, _ in expected] == ["Prices rose by 3%.", "Catches fell    .", "Boats are smaller."]
+    split = sentencex.segment
+    monkeypatch.setattr(sentencex, "segment", lambda language, part: [part] if "\n" in part else split(language, part))
+    assert told(text) == expected

@@ -28,6 +28,12 @@ def test_chinese_is_compared_by_pairs_of_characters() -> None:
     assert chance("鲭鱼价格上涨了12%", "博物馆明年春天开放新的雕塑展厅，欢迎大家参观。") < 0.1
 
 
+def test_chinese_statements_have_a_fit_of_their_own() -> None:
+    # All terms meet, so the score is 1: 1 / (1 + e^-(-3.92 + 16.0)) and 1 / (1 + e^-(-4.47 + 33.1)).
+    assert 1 - chance("mackerel", "mackerel") == pytest.approx(5.6718e-06, rel=1e-4)
+    assert 1 - chance("鲭鱼", "鲭鱼") == pytest.approx(3.6826e-13, rel=1e-2)
+
+
 def test_words_have_to_stand_together() -> None:
     apart = (
         "mackerel " + "filler words of some length " * 200 + "prices " + "filler words of some length " * 200 + "rose"

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from custody.dupes.chance import UNCALIBRATED, calibration_of, wilson_low
+from custody.dupes.weights import SHIPPED
 
 answers = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60)
 
@@ -43,3 +44,11 @@ def test_the_lower_bound_is_wilsons() -> None:
 def test_the_lower_bound_is_below_the_share(asked: int, data: st.DataObject) -> None:
     right = data.draw(st.integers(0, asked))
     assert 0 <= wilson_low(right, asked) <= right / asked + 1e-12
+
+
+def test_the_shipped_steps_rise_within_their_bounds() -> None:
+    steps = SHIPPED.calibration.steps
+    bounds = [step.raw for step in steps]
+    assert bounds == sorted(set(bounds)) and (bounds[0], bounds[-1]) == (0.0, 1.0)
+    assert [step.chance for step in steps] == sorted(step.chance for step in steps)
+    assert all(0 <= step.right <= step.asked for step in steps)

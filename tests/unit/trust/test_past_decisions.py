@@ -65,6 +65,12 @@ def test_a_landing_that_nobody_looked_at_counts_when_it_settles() -> None:
     assert decided(landed, taken_back) == [(REJECTED, 2)]
 
 
+def test_a_recovery_is_past_without_a_change() -> None:
+    decision, recovery = pasts(a_decision(), a_recovery(day=1))
+    assert decision.is_change and decision.case is not None
+    assert not recovery.is_change and recovery.case is None
+
+
 def test_a_revert_lowers_the_chance_and_a_recovery_does_not_lift_it() -> None:
     landed = [a_decision(day=n) for n in range(12)]
     back = a_decision(REJECTED, day=13, reverts=landed[0].id)

@@ -46,6 +46,18 @@ def test_a_few_good_ones_show_nothing_and_many_do() -> None:
     assert many.control(NOON + DAY).threshold == 0.97
 
 
+def test_nothing_counts_before_the_first_decision_whenever_that_is() -> None:
+    for start_ns in (0, NOON):
+        enough = []
+        for count in range(40, 60):
+            risk = Risk(TrustRules(reverted_share_max=0.1))
+            for _ in range(count):
+                risk.learn(0.97, good=True, passed=False, at_ns=start_ns)
+            enough.append(risk.control(start_ns + DAY).threshold is not None)
+        # Faded by a day, 0.9^54 is 0.00353, the first below (1 - 0.95) / 14 thresholds = 0.00357.
+        assert enough.index(True) + 40 == 54
+
+
 def test_a_threshold_comes_into_force_on_the_next_day() -> None:
     risk = played([(0.97, True, 0)] * 80)
     assert risk.control(NOON).threshold is None

@@ -69,7 +69,7 @@ def children() -> list[str]:
 @pytest.mark.usefixtures("_ray")
 def test_a_cluster_gives_the_same_bytes_as_one_process() -> None:
     alone = list(pool_map(work.sketched, TEXTS, workers=1))
-    assert len(alone) > 10
+    assert len(alone) == len(TEXTS) > 4
     told: list[int] = []
     together = list(pool_map(work.sketched, TEXTS, workers=2, backend="ray", progress=told.append))
     assert [pickle.dumps(result) for result in together] == [pickle.dumps(result) for result in alone]
