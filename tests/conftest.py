@@ -1,11 +1,11 @@
 """What every test relies on: a home of its own, no network, git without settings, and a real PostgreSQL on request."""
 
+import itertools
 import os
 import random
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from uuid import uuid4
 
 import pytest
 from hypothesis import settings
@@ -21,6 +21,8 @@ settings.register_profile("ci", parent=settings.get_profile("local"), derandomiz
 settings.register_profile("slow", parent=settings.get_profile("ci"), max_examples=2_000)
 settings.load_profile("ci" if in_ci() else "local")
 
+_HOMES = itertools.count()
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _the_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
@@ -35,7 +37,7 @@ def _the_house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def _own_home(_the_house: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test has an empty home, so what one leaves there is not found by another."""
     # Not ``mktemp``: it looks through all homes before for the next number.
-    home = tmp_path_factory.getbasetemp() / "homes" / uuid4().hex
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(_HOMES))
     home.mkdir(parents=True)
     give_home(monkeypatch, home)
 

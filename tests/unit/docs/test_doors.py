@@ -70,7 +70,7 @@ def part_of(path: Path) -> str:
     ('custody/git', 'custody/otel')
     """
     name = path.relative_to(SOURCE).with_suffix("").as_posix()
-    door = next((door for door in NESTED if name.startswith(f"{door}/")), name.partition("/")[0])
+    door = next((door for door in NESTED if f"{name}/".startswith(f"{door}/")), name.partition("/")[0])
     return f"custody/{door}"
 
 

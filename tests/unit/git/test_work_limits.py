@@ -9,6 +9,7 @@ import pytest
 from custody.core.errors import GitError, WorldError
 from custody.git import ProcessLimits, WorkLimits, discover
 from custody.git.private_repository import PREFIX
+from custody.git.work_tree_file import read_regular
 from tests.builders.repo import Built
 from tests.unit.git.work_trees import head_tree, let_settle, put, state_of, tree_of
 
@@ -44,8 +45,10 @@ def test_what_is_no_file_is_left_out(work: Built) -> None:
 def test_a_file_that_may_not_be_read_is_left_out(work: Built, monkeypatch: pytest.MonkeyPatch) -> None:
     put(work, "a", b"secret\n")
 
-    def refuse(*_: object) -> bytes:
-        raise PermissionError(13, "Permission denied")
+    def refuse(descriptor: int, bytes_max: int) -> bytes | str:
+        if os.path.samestat(os.fstat(descriptor), (work.path / "a").stat()):
+            raise PermissionError(13, "Permission denied")
+        return read_regular(descriptor, bytes_max)
 
     monkeypatch.setattr("custody.git.work_tree_file.read_regular", refuse)
     _, out = tree_of(work)

@@ -99,8 +99,8 @@ def _content(name: str, number: int) -> bytes:
 
 
 @pytest.mark.usefixtures("_ray")
-def test_two_workers_do_the_work_and_we_do_none() -> None:
-    seen = {process for _, process in pool_map(work.where, range(40), workers=2, backend="ray")}
+def test_two_workers_do_the_work_and_we_do_none(tmp_path: Path) -> None:
+    seen = set(pool_map(work.meet, [str(tmp_path)] * 4, workers=2, backend="ray"))
     assert os.getpid() not in seen
     assert len(seen) == 2
 

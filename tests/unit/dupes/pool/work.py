@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 from custody.core.errors import GitError, InputError, RulesError
@@ -17,6 +18,15 @@ def squared(number: int) -> int:
 def where(number: int) -> tuple[int, int]:
     """The item, and the process that worked on it."""
     return number, os.getpid()
+
+
+def meet(folder: str) -> int:
+    """The process that worked on the item, once another one works on an item too."""
+    Path(folder, str(os.getpid())).touch()
+    until = time.monotonic() + 60
+    while len(os.listdir(folder)) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    return os.getpid()
 
 
 def sketched(text: str) -> tuple[bytes | None, tuple[int, ...]]:
