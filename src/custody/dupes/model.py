@@ -229,16 +229,22 @@ class DuplicateChance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRow:
-    """An indexed change; ``id`` grows with the order of indexing."""
+class ChangeSummary:
+    """An indexed change without its signature; ``id`` grows with the order of indexing."""
 
     id: int
-    repo: str
     base: CommitSha
     head: CommitSha
     name: str
     title: str
     opened_ns: int
     on_main: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow(ChangeSummary):
+    """An indexed change with its repository, its packed signature and the version that made the signature."""
+
+    repo: str
     version: str
     signature: bytes

@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from custody.core.ids import CommitSha
 from custody.core.views import DuplicateAnswer
-from custody.dupes.model import ChangeRow
+from custody.dupes.model import ChangeRow, ChangeSummary
 from custody.store import ObservedView, Store
 from custody.store.db import Row, SqlValue
 from custody.store.tables import integer, raw
@@ -306,21 +306,8 @@ WORD_SIGNS = 1_000
 """Of what a change is called, a list reads so much."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeSummary:
-    """An indexed change as a list names it: without its signature, and with the beginning of its words."""
-
-    id: int
-    base: CommitSha
-    head: CommitSha
-    name: str
-    title: str
-    opened_ns: int
-    on_main: bool
-
-
 class ChangeList:
-    """Reads indexed changes to be listed."""
+    """Reads indexed changes to be listed, each with the first ``WORD_SIGNS`` characters of its name and title."""
 
     def __init__(self, store: Store) -> None:
         self._db = store.db
