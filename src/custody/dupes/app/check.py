@@ -3,24 +3,22 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import msgspec
 
 from custody.config import EffectiveRules
 from custody.core.errors import InputError
-from custody.core.ids import CommitSha
 from custody.core.wire.body import digest_text
 from custody.core.wire.canonical import dump, rules_digest
-from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, ReadChange, UnreadableChange, read_changes
+from custody.dupes.app.change_reader import NO_COMMIT, OWN, ChangeRef, UnreadableChange, read_changes
 from custody.dupes.app.labels import model_for
-from custody.dupes.app.report import escape_name, report_change, report_evidence
-from custody.dupes.app.search import ChangeMatch, ChangeSearch, SearchResult
+from custody.dupes.app.report import report_change, report_evidence
+from custody.dupes.app.search import ChangeMatch, ChangeSearch, DuplicateCheck, DuplicateMatch
 from custody.dupes.app.select import typed_change
 from custody.dupes.evidence import overlap_of
-from custody.dupes.model import Category, ChangeDescription, DuplicateVerdict, Relation
+from custody.dupes.model import ChangeDescription, DuplicateVerdict
 from custody.dupes.queries import DupesTables, EvidenceRow
-from custody.dupes.relations import GitRelations, RelationReason, relations
+from custody.dupes.relations import GitRelations, relations
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import ALOUD, verdict
 from custody.dupes.signature import SIGNATURE_VERSION, sketch_change
@@ -70,32 +68,6 @@ SHOWN = 5
 """Suggestions that are told unless the caller wants more."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DuplicateMatch:
-    """An indexed change that another one is like, and what is said about the two."""
-
-    head: CommitSha
-    title: str
-    on_main: bool
-    says: DuplicateVerdict
-    category: Category
-    relations: frozenset[Relation]
-    rule: str
-    is_exact: bool
-    chance: float
-
-
-@dataclass(frozen=True, slots=True)
-class DuplicateCheck:
-    """A change that was looked for: as it was read, what the search found, and what each suggestion rests on."""
-
-    read: ReadChange
-    found: SearchResult
-    told: tuple[DupesEvidence, ...]
-    matches: tuple[DuplicateMatch, ...]
-    """The same suggestions in the same order, in this package's own nouns."""
-
-
 def dupes_check(
     workspace: Workspace, change: str | None, *, worktree: bool = False, limit: int = SHOWN
 ) -> DupesCheckReport:
@@ -104,8 +76,8 @@ def dupes_check(
     digest = digest_text(rules_digest({"dedupe": rules}))
     with _open_change(workspace, change, worktree=worktree) as (repository, asked), workspace.writing() as store:
         checked = check_change(repository, store, asked, rules, digest)
-        kept = [_store_suggestion(store, evidence, workspace.now_ns()) for evidence in checked.told]
-    return _report(checked, kept, limit, rules, digest)
+        kept = [_store_suggestion(store, checked, match, workspace.now_ns()) for match in checked.matches]
+    return _report(checked, kept, limit, rules)
 
 
 def dupes_look(workspace: Workspace, asked: ChangeRef, *, limit: int = SHOWN) -> DupesCheckReport:
@@ -114,30 +86,27 @@ def dupes_look(workspace: Workspace, asked: ChangeRef, *, limit: int = SHOWN) ->
     digest = digest_text(rules_digest({"dedupe": rules}))
     with workspace.reading() as store:
         checked = check_change(workspace.repository, store, asked, rules, digest)
-    return _report(checked, [_suggested(evidence) for evidence in checked.told], limit, rules, digest)
+    kept = [_suggested(report_evidence(checked, match)) for match in checked.matches]
+    return _report(checked, kept, limit, rules)
 
 
 def _report(
-    checked: DuplicateCheck, kept: Sequence[DuplicateSuggestion], limit: int, rules: DedupeRules, digest: str
+    checked: DuplicateCheck, kept: Sequence[DuplicateSuggestion], limit: int, rules: DedupeRules
 ) -> DupesCheckReport:
-    aloud = [suggestion for suggestion in kept if suggestion.evidence.says in ALOUD_WORDS][:limit]
+    pairs = zip(checked.matches, kept, strict=True)
+    aloud = [(match.says, suggestion) for match, suggestion in pairs if match.says in ALOUD][:limit]
     return DupesCheckReport(
-        outcome="found"
-        if any(suggestion.evidence.says == DuplicateVerdict.DUPLICATE.value for suggestion in aloud)
-        else "fine",
+        outcome="found" if any(says is DuplicateVerdict.DUPLICATE for says, _ in aloud) else "fine",
         this=report_change(checked.read),
-        suggestions=aloud,
+        suggestions=[suggestion for _, suggestion in aloud],
         nearest=None if aloud or not kept else kept[0],
         candidates=checked.found.candidates,
         compared=checked.found.compared,
         changes=checked.found.changes,
         notes=list(_notes(checked.read.described)),
         profile=rules.profile,
-        rules_digest=digest,
+        rules_digest=checked.rules_digest,
     )
-
-
-ALOUD_WORDS = frozenset(says.value for says in ALOUD)
 
 
 def check_change(
@@ -161,15 +130,13 @@ def check_change(
     best = found.likes[:EXACT_MAX]
     others = _others(repository, best, rules)
     around = arounds(repository, asked, best)
-    told: list[DupesEvidence] = []
     matches: list[DuplicateMatch] = []
     for like, other, near in zip(best, others, around, strict=True):
         says = verdict(like.scored, like.chance, like.exact, like.terms, rules)
         related = relations(read.described.title, sketch.signature, like.signature, like.scored, near, rules)
         overlap = overlap_of(read.described, other, rules) if isinstance(other, ChangeDescription) else other
-        told.append(report_evidence(read, like, says, related, overlap, found, digest, model.version))
-        matches.append(_match(like, says, related))
-    return DuplicateCheck(read, found, tuple(told), tuple(matches))
+        matches.append(DuplicateMatch(like, says, related, overlap))
+    return DuplicateCheck(read, found, tuple(matches), model.version, digest)
 
 
 def find_matches(
@@ -180,20 +147,6 @@ def find_matches(
     Nothing is stored. An ``InputError`` says why the change could not be looked up.
     """
     return check_change(repository, store, asked, effective.of(DedupeRules), "").matches
-
-
-def _match(like: ChangeMatch, says: DuplicateVerdict, related: Sequence[RelationReason]) -> DuplicateMatch:
-    return DuplicateMatch(
-        head=like.change.head,
-        title=escape_name(like.change.title),
-        on_main=like.change.on_main,
-        says=says,
-        category=like.scored.category,
-        relations=frozenset(relation for relation, _ in related),
-        rule=like.scored.rule,
-        is_exact=bool(like.exact),
-        chance=like.chance.probability,
-    )
 
 
 @contextmanager
@@ -220,10 +173,11 @@ def _others(repository: Repository, likes: Sequence[ChangeMatch], rules: DedupeR
     ]
 
 
-def _store_suggestion(store: Store, evidence: DupesEvidence, now_ns: int) -> DuplicateSuggestion:
+def _store_suggestion(store: Store, checked: DuplicateCheck, match: DuplicateMatch, now_ns: int) -> DuplicateSuggestion:
     """Store what a suggestion rests on under its digest."""
+    evidence = report_evidence(checked, match)
     made = _suggested(evidence)
-    if evidence.says in ALOUD_WORDS:
+    if match.says in ALOUD:
         row = EvidenceRow(made.id, evidence.this.head, evidence.other.head, now_ns, _body(evidence).decode())
         with store.writing():
             DupesTables(store).put_evidence(row)

@@ -2,11 +2,9 @@
 
 from custody.core.wire.time import text_from
 from custody.dupes.app.change_reader import ReadChange
-from custody.dupes.app.search import ChangeMatch, SearchResult
+from custody.dupes.app.search import DuplicateCheck, DuplicateMatch
 from custody.dupes.evidence import Overlap, SharedNames
-from custody.dupes.model import ChangeRow, DuplicateVerdict
-from custody.dupes.queries import ChangeSummary
-from custody.dupes.relations import RelationReason
+from custody.dupes.model import ChangeSummary
 from custody.dupes.signature import SIGNATURE_VERSION
 from custody.dupes.wire import (
     AccountLine,
@@ -35,7 +33,7 @@ def report_change(read: ReadChange) -> ChangeRefReport:
     )
 
 
-def report_indexed_change(row: ChangeRow | ChangeSummary) -> ChangeRefReport:
+def report_indexed_change(row: ChangeSummary) -> ChangeRefReport:
     """A change of the index."""
     return ChangeRefReport(
         base=row.base,
@@ -47,22 +45,13 @@ def report_indexed_change(row: ChangeRow | ChangeSummary) -> ChangeRefReport:
     )
 
 
-def report_evidence(  # noqa: PLR0913 - everything that a suggestion rests on
-    read: ReadChange,
-    like: ChangeMatch,
-    says: DuplicateVerdict,
-    related: tuple[RelationReason, ...],
-    overlap: Overlap | str,
-    found: SearchResult,
-    digest: str,
-    model_version: str,
-) -> DupesEvidence:
+def report_evidence(checked: DuplicateCheck, match: DuplicateMatch) -> DupesEvidence:
     """Everything that a suggestion rests on; without ``overlap`` the sketch had to do, and it says why."""
-    scored = like.scored
+    like, scored, overlap = match.like, match.like.scored, match.overlap
     return DupesEvidence(
-        this=report_change(read),
+        this=report_change(checked.read),
         other=report_indexed_change(like.change),
-        says=says.value,
+        says=match.says.value,
         category=scored.category.value,
         rule=scored.rule,
         prod_score=scored.prod_score,
@@ -72,15 +61,15 @@ def report_evidence(  # noqa: PLR0913 - everything that a suggestion rests on
         chance=like.chance.probability,
         low=like.chance.low,
         account=[AccountLine(line.name, line.weight, line.value) for line in like.chance.account],
-        relations=[RelationReport(relation.value, why) for relation, why in related],
+        relations=[RelationReport(relation.value, why) for relation, why in match.related],
         overlap=None if isinstance(overlap, str) else report_overlap(overlap),
         overlap_missing=overlap if isinstance(overlap, str) else None,
-        as_of=found.until,
-        terms=[TermCount(term, changes) for term, changes in sorted(found.search.counts.items())],
+        as_of=checked.found.until,
+        terms=[TermCount(term, changes) for term, changes in sorted(checked.found.search.counts.items())],
         shared_weight=like.shared,
         signature_version=SIGNATURE_VERSION,
-        model_version=model_version,
-        rules_digest=digest,
+        model_version=checked.model_version,
+        rules_digest=checked.rules_digest,
     )
 
 

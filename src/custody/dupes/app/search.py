@@ -3,10 +3,23 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from custody.dupes.app.change_reader import ReadChange
 from custody.dupes.chance import Model, chance_of
-from custody.dupes.model import ChangeRow, ChangeSketch, DuplicateChance, ExactKind, HashVariant, PairScore, Signature
+from custody.dupes.evidence import Overlap
+from custody.dupes.model import (
+    ChangeRow,
+    ChangeSketch,
+    DuplicateChance,
+    DuplicateVerdict,
+    ExactKind,
+    HashVariant,
+    PairScore,
+    Relation,
+    Signature,
+)
 from custody.dupes.packing import unpack_signature
 from custody.dupes.queries import DupesTables, SharedTerms
+from custody.dupes.relations import RelationReason
 from custody.dupes.rules import DedupeRules
 from custody.dupes.score import Search, asked_terms, kept_terms, score_pair, search_of, similarities
 from custody.dupes.signature import KINDS, STORED, key_of
@@ -46,6 +59,32 @@ class SearchResult:
     changes: int
     until: int
     search: Search
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateMatch:
+    """One of the best matches, compared with the change itself; ``overlap`` is the reason where git cannot read it."""
+
+    like: ChangeMatch
+    says: DuplicateVerdict
+    related: tuple[RelationReason, ...]
+    overlap: Overlap | str
+
+    @property
+    def relations(self) -> frozenset[Relation]:
+        """What the change is to the match, without the reasons."""
+        return frozenset(relation for relation, _ in self.related)
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateCheck:
+    """A change that was checked for duplicates: as it was read, the search, and its matches, best first."""
+
+    read: ReadChange
+    found: SearchResult
+    matches: tuple[DuplicateMatch, ...]
+    model_version: str
+    rules_digest: str
 
 
 class ChangeSearch:

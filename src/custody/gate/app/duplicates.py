@@ -4,7 +4,9 @@ from custody.config import EffectiveRules
 from custody.core.errors import InputError, StoreError
 from custody.dupes import DuplicateVerdict, Relation
 from custody.dupes.app.change_reader import ChangeRef
-from custody.dupes.app.check import DuplicateMatch, find_matches
+from custody.dupes.app.check import find_matches
+from custody.dupes.app.report import escape_name
+from custody.dupes.app.search import DuplicateMatch
 from custody.dupes.app.select import own_commits_of
 from custody.gate.app.change import ChangeUnderReview
 from custody.gate.model import MissingEvidence, SimilarChange
@@ -33,6 +35,7 @@ def twins_of(
 
 
 def _twin(match: DuplicateMatch) -> SimilarChange:
-    name = f"{match.head[:SHORT_DIGITS]} '{match.title}'" + (" (landed)" if match.on_main else "")
-    why = match.rule if match.is_exact else f"{match.rule}; chance {match.chance:.1%}"
-    return SimilarChange(name, match.says, match.category, why)
+    change, scored = match.like.change, match.like.scored
+    name = f"{change.head[:SHORT_DIGITS]} '{escape_name(change.title)}'" + (" (landed)" if change.on_main else "")
+    why = scored.rule if match.like.exact else f"{scored.rule}; chance {match.like.chance.probability:.1%}"
+    return SimilarChange(name, match.says, scored.category, why)
