@@ -8,7 +8,6 @@ from custody.core.errors import InputError
 from custody.core.ids import Digest
 from custody.core.wire.arrival import Arrival
 from custody.core.wire.body import digest_text
-from custody.core.wire.canonical import Json
 from custody.core.wire.time import text_from
 from custody.ledger.verify import verify
 from custody.store import Store
@@ -17,6 +16,7 @@ from custody.trust.app.authors import AuthorLines, count_author_lines
 from custody.trust.app.chance import ChanceAccount
 from custody.trust.app.decision_log import arrival_of_decision
 from custody.trust.app.decisions import TrustQuery, append_decision, make_trust_query, read_settled_decisions
+from custody.trust.app.record import DecisionRequest, decision_fields
 from custody.trust.approval import ApprovalCase, ProposedChange, budget_of, compute_budget_left, nobody_known
 from custody.trust.model import Approval, ChangeAuthor, DecisionType
 from custody.trust.queries import StandingTables
@@ -156,27 +156,28 @@ class _MergeCheck:
                     self._workspace,
                     author.agent,
                     id_,
-                    self._fields(author_approval, answer),
+                    decision_fields(self._workspace, self._decision(author_approval, answer)),
                     self._asked.now_ns,
                     exact=EXACT,
                 )
 
-    def _fields(self, approval: AuthorApproval, answer: ApprovalResult) -> dict[str, Json]:
+    def _decision(self, approval: AuthorApproval, answer: ApprovalResult) -> DecisionRequest:
         change, author = approval.case.change, approval.case.author
-        return {
-            "decision": DecisionType.ACCEPTED.value,
-            "unreviewed": True,
-            "commit": change.head,
-            "head": change.head,
-            "changed_lines": change.lines,
-            "complexity": complexity_of(change.lines).word,
-            "areas": list(change.areas),
-            "model": author.model,
-            "operator": author.operator,
-            "actor": self._request.approver,
-            "rules_digest": self._asked.digest,
-            "chain_head": answer.chain_head,
-        }
+        return DecisionRequest(
+            agent=author.agent,
+            decision=DecisionType.ACCEPTED,
+            unreviewed=True,
+            commit=change.head,
+            head=change.head,
+            lines=change.lines,
+            complexity=complexity_of(change.lines),
+            areas=change.areas,
+            model=author.model,
+            operator=author.operator,
+            actor=self._request.approver,
+            rules_digest=self._asked.digest,
+            chain_head=answer.chain_head,
+        )
 
 
 def _damage(workspace: Workspace) -> str | None:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from custody.core.errors import InputError, WorldError
 from custody.core.ids import PENDING, CommitSha, RecordRef, Seq
+from custody.core.views import DecisionKind
 from custody.core.wire.canonical import Json
 from custody.core.wire.time import ns_from
 from custody.git import Comparison, FileDiff, HunkDetail, Repository
@@ -33,11 +35,13 @@ SESSIONS_MAX = 1000
 class DecisionRequest:
     """A decision to record; without an ``id`` it gets one.
 
-    ``overrides`` or ``reverts`` is the id of the earlier decision that this one corrects.
+    ``overrides`` or ``reverts`` is the id of the earlier decision that this one corrects. ``boost`` is what a recovery
+    adds to the score. ``unreviewed`` marks a change that was approved by rule: by the rules of ``rules_digest``, with
+    the chains as far as ``chain_head``.
     """
 
     agent: str
-    decision: DecisionType
+    decision: DecisionType | Literal[DecisionKind.RECOVERED]
     commit: str | None = None
     complexity: ChangeComplexity | None = None
     lines: int | None = None
@@ -54,6 +58,10 @@ class DecisionRequest:
     sessions: tuple[str, ...] = ()
     overrides: str | None = None
     reverts: str | None = None
+    boost: float | None = None
+    unreviewed: bool = False
+    rules_digest: str | None = None
+    chain_head: str | None = None
 
 
 def record_commit(workspace: Workspace, wanted: DecisionRequest) -> DecisionReceipt:
@@ -114,6 +122,10 @@ def decision_fields(workspace: Workspace, wanted: DecisionRequest) -> dict[str, 
         "sessions": list(wanted.sessions[:SESSIONS_MAX]) or None,
         "overrides": wanted.overrides,
         "reverts": wanted.reverts,
+        "boost": wanted.boost,
+        "unreviewed": wanted.unreviewed or None,
+        "rules_digest": wanted.rules_digest,
+        "chain_head": wanted.chain_head,
         **_commit_fields(wanted.commit),
     }
 
@@ -170,8 +182,8 @@ def recover(
         against = against_recovery(log.agent, entry, standing, log.rules)
         if against is not None:
             raise InputError(f"'{agent}' cannot recover: {against}", hint="wait, or let its work speak for it")
-        fields: dict[str, Json] = {"decision": "recovered", "boost": amount, "actor": actor, "reason": reason}
-        return log.keep(workspace.token(), fields)
+        wanted = DecisionRequest(agent=agent, decision=DecisionKind.RECOVERED, boost=amount, actor=actor, reason=reason)
+        return log.keep(workspace.token(), decision_fields(workspace, wanted))
 
 
 def changed_files(repository: Repository, commit: CommitSha) -> tuple[FileDiff, ...]:
