@@ -8,11 +8,11 @@ here, it is counted and passed over.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from custody.capture.claims.agent_trace import LineClaim, Range, commit_trace, trace_value
-from custody.capture.claims.git_ai import GitAiNote, NoteAuthor, assign_claimed_lines, parse_note
+from custody.capture.claims.git_ai import GitAiNote, assign_claimed_lines, parse_note
 from custody.capture.claims.traces import event_of
 from custody.core.errors import CustodyError, GitError, InputError
 from custody.core.ids import CommitSha
@@ -202,9 +202,9 @@ def _parsed(
         yield note_ref, note
 
 
-def _authors(notes: Iterable[GitAiNote]) -> dict[str, NoteAuthor]:
+def _authors(notes: Iterable[GitAiNote]) -> dict[str, LineClaim]:
     """Every session that some note describes: a rewritten commit's note may leave that to the one before."""
-    known: dict[str, NoteAuthor] = {}
+    known: dict[str, LineClaim] = {}
     for note in notes:
         for key, author in note.authors.items():
             known.setdefault(key, author)
@@ -220,7 +220,7 @@ class _Claims:
 
     workspace: Workspace
     objects: ObjectReader[Object]
-    authors: Mapping[str, NoteAuthor]
+    authors: Mapping[str, LineClaim]
     done: _GitAiImport
     unknown: set[str] = field(default_factory=set)
 
@@ -251,9 +251,9 @@ class _Claims:
                 except CustodyError as error:
                     self.done.problem(found.place, error.message)
 
-    def _of(self, note_ref: NoteRef, note: GitAiNote) -> dict[NoteAuthor, dict[str, list[Lines]]]:
+    def _of(self, note_ref: NoteRef, note: GitAiNote) -> dict[LineClaim, dict[str, list[Lines]]]:
         """The lines that a note gives to each session, as far as the commit has such lines."""
-        made: dict[NoteAuthor, dict[str, list[Lines]]] = {}
+        made: dict[LineClaim, dict[str, list[Lines]]] = {}
         paths = list(self._paths(note_ref, note))
         files = list(self.objects.read_all(FileAt(note_ref.commit, path) for _, path in paths))
         why_not = {
@@ -297,7 +297,7 @@ class _Claims:
             self.unknown.add(key)
             self.done.problem(place, f"gives lines to '{key}', which no note describes")
 
-    def _named(self, note: GitAiNote, name: str, place: str) -> Iterator[tuple[str, NoteAuthor]]:
+    def _named(self, note: GitAiNote, name: str, place: str) -> Iterator[tuple[str, LineClaim]]:
         """The keys of a file's entries that name an agent's session."""
         for entry in {entry.key: entry for entry in note.files[name] if not entry.is_persons}.values():
             author = note.author(entry) or self.authors.get(entry.key) or self.authors.get(entry.name)
@@ -308,16 +308,9 @@ class _Claims:
             yield entry.key, author
 
     def _trace(
-        self, found: NoteRef, at: str, note: GitAiNote, author: NoteAuthor, files: Mapping[str, list[Lines]]
+        self, found: NoteRef, at: str, note: GitAiNote, author: LineClaim, files: Mapping[str, list[Lines]]
     ) -> Json:
-        who = LineClaim(
-            author.agent,
-            author.session,
-            author.model,
-            share=author.share,
-            producer=PRODUCER,
-            version=note.version[:40],
-        )
+        who = replace(author, call=None, producer=PRODUCER, version=note.version[:40])
         self.done.sessions.add((author.agent, author.session))
         self.done.count["lines"] += sum(len(lines) for some in files.values() for lines in some)
         ranges = {

@@ -28,7 +28,7 @@ from custody.capture.claims.agent_trace import (
     encode_trace,
     trace_id,
 )
-from custody.capture.claims.git_ai import NoteAuthor, is_printable, parse_note, print_note
+from custody.capture.claims.git_ai import is_printable, parse_note, print_note
 from custody.core.errors import InputError
 from custody.core.ids import CallId, CommitSha, SessionId, content_hash
 from custody.core.paths import Lines
@@ -249,10 +249,10 @@ class _NoteBatch:
 
     def add(self, written: list[AgentLines]) -> None:
         """Make the note of one commit."""
-        files: dict[str, dict[NoteAuthor, list[Lines]]] = {}
+        files: dict[str, dict[LineClaim, list[Lines]]] = {}
         for wrote in written:
             path = str(wrote.path)
-            author = NoteAuthor(wrote.agent, wrote.session, wrote.model, wrote.call, wrote.share)
+            author = LineClaim(wrote.agent, wrote.session, wrote.model, wrote.call, wrote.share)
             if is_printable(path):
                 files.setdefault(path, {}).setdefault(author, []).append(wrote.lines)
                 self.sessions.add((wrote.agent, wrote.session))

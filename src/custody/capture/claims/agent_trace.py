@@ -70,7 +70,10 @@ class Tool(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class LineClaim:
-    """Who wrote lines of a commit, how much of them, and which tool says so (``producer``; None is custody)."""
+    """Who wrote lines of a commit, how much of them, and which tool says so (``producer``; None is custody).
+
+    ``agent`` is our name of the agent, ``session`` the session's own id. Of git-ai notes, only ours have a ``share``.
+    """
 
     agent: str
     session: str

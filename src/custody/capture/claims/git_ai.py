@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from custody.capture.claims.agent_trace import MODEL_SIGNS_MAX, compute_mixed_share
+from custody.capture.claims.agent_trace import MODEL_SIGNS_MAX, LineClaim, compute_mixed_share
 from custody.core.errors import InputError
 from custody.core.paths import Lines
 from custody.core.wire.canonical import Json, parse, problem
@@ -40,20 +40,6 @@ _NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 _VERSION = re.compile(r"authorship/([0-9]{1,4})\.[0-9.]{1,20}", re.ASCII)
 _NO_MODEL = frozenset(("", UNKNOWN_MODEL, "<synthetic>"))
 _PERSONS = ("h_", "human")
-
-
-@dataclass(frozen=True, slots=True)
-class NoteAuthor:
-    """An agent's session, as a note names it: our name of the agent, the session's own id, the model if it is told.
-
-    ``share`` is how much of its lines is the agent's, which only our own notes tell.
-    """
-
-    agent: str
-    session: str
-    model: str | None = None
-    call: str | None = None
-    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +70,13 @@ class GitAiNote:
 
     version: str
     files: Mapping[str, tuple[NoteEntry, ...]]
-    authors: Mapping[str, NoteAuthor]
+    authors: Mapping[str, LineClaim]
     """By the key of an edit, else by that of its session."""
     ours: bool = False
     """Whether custody wrote all of it."""
     problems: tuple[str, ...] = ()
 
-    def author(self, entry: NoteEntry) -> NoteAuthor | None:
+    def author(self, entry: NoteEntry) -> LineClaim | None:
         """Who is described under an entry's key."""
         return self.authors.get(entry.key) or self.authors.get(entry.name)
 
@@ -109,13 +95,13 @@ def major_of(version: str) -> int:
 
 def author_of(
     tool: str, session: str, model: str | None, attributes: Mapping[str, object] | None = None
-) -> NoteAuthor | None:
+) -> LineClaim | None:
     """An agent's session as we name it; None when its names cannot stand in a record."""
     said = (attributes or {}).get(f"{OURS}.agent")
     agent = said if isinstance(said, str) else TOOLS.get(tool, tool)
     if not all(_NAME.fullmatch(name) and len(name) <= NAME_SIGNS_MAX for name in (agent, session)):
         return None
-    return NoteAuthor(agent, session, model_of(model))
+    return LineClaim(agent, session, model_of(model))
 
 
 def model_of(told: str | None) -> str | None:
@@ -199,7 +185,7 @@ def parse_old(data: bytes) -> GitAiNote:
     version = value.get("schema_version", FIRST)
     if not isinstance(version, str):
         raise InputError("its version is no text")
-    files, authors, problems = dict[str, tuple[NoteEntry, ...]](), dict[str, NoteAuthor](), list[str]()
+    files, authors, problems = dict[str, tuple[NoteEntry, ...]](), dict[str, LineClaim](), list[str]()
     read = _read_author_entries if major_of(version) == 0 else _of_keys
     for path, told in told_of.items():
         try:
@@ -212,7 +198,7 @@ def parse_old(data: bytes) -> GitAiNote:
     return GitAiNote(version, files, authors, problems=tuple(problems))
 
 
-def _read_author_entries(told: Json, _log: Mapping[str, Json], authors: dict[str, NoteAuthor]) -> Iterator[NoteEntry]:
+def _read_author_entries(told: Json, _log: Mapping[str, Json], authors: dict[str, LineClaim]) -> Iterator[NoteEntry]:
     """0.0.1: ``{"authors": [{"author": name, "lines": [1, [3, 9]], "agent_metadata": null}]}``."""
     for author_entry in _list(told.get("authors") if isinstance(told, dict) else None):
         name = author_entry.get("author") if isinstance(author_entry, dict) else None
@@ -225,7 +211,7 @@ def _read_author_entries(told: Json, _log: Mapping[str, Json], authors: dict[str
         yield NoteEntry(PERSON if author is None else name, tuple(_legacy_lines(author_entry.get("lines"))))
 
 
-def _of_keys(told: Json, log: Mapping[str, Json], authors: dict[str, NoteAuthor]) -> Iterator[NoteEntry]:
+def _of_keys(told: Json, log: Mapping[str, Json], authors: dict[str, LineClaim]) -> Iterator[NoteEntry]:
     """1.0.0 and 2.0.0: ``[[1, [3, 9]], author key, session or nothing, turn]``; without a session it is a person's."""
     prompts = log.get("prompts")
     for entry in _list(told):
@@ -239,7 +225,7 @@ def _of_keys(told: Json, log: Mapping[str, Json], authors: dict[str, NoteAuthor]
         yield NoteEntry(PERSON if session is None else session[:KEY_SIGNS_MAX], tuple(_legacy_lines(entry[0])))
 
 
-def _described(value: Json) -> NoteAuthor | None:
+def _described(value: Json) -> LineClaim | None:
     agent = value.get("agent_id") if isinstance(value, dict) else None
     if not isinstance(agent, dict) or not isinstance(agent.get("tool"), str) or not isinstance(agent.get("id"), str):
         return None
@@ -358,8 +344,8 @@ def _metadata(text: str) -> _Metadata:
         raise InputError(f"its metadata cannot be read: {problem(error)}") from error
 
 
-def _authors(described: Mapping[str, msgspec.Raw] | None, found: _NoteContent) -> dict[str, NoteAuthor]:
-    authors: dict[str, NoteAuthor] = {}
+def _authors(described: Mapping[str, msgspec.Raw] | None, found: _NoteContent) -> dict[str, LineClaim]:
+    authors: dict[str, LineClaim] = {}
     for key, raw in (described or {}).items():
         try:
             chunk = _DESCRIBED.decode(raw)
@@ -431,10 +417,10 @@ def _lines(parts: Iterable[str], found: _NoteContent) -> Iterator[Lines]:
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def print_note(commit: str, files: Mapping[str, Mapping[NoteAuthor, Sequence[Lines]]]) -> bytes:
+def print_note(commit: str, files: Mapping[str, Mapping[LineClaim, Sequence[Lines]]]) -> bytes:
     """A note for ``commit``; the same for the same lines, so that writing it again changes nothing."""
     out: list[str] = []
-    written: dict[str, dict[str, NoteAuthor]] = {}
+    written: dict[str, dict[str, LineClaim]] = {}
     for path, by_author in sorted(files.items()):
         out.append(_quoted(path))
         for author in sorted(by_author, key=edit_key):
@@ -464,10 +450,10 @@ def _quoted(path: str) -> str:
     return f'"{path}"' if odd else path
 
 
-def edit_key(author: NoteAuthor) -> str:
+def edit_key(author: LineClaim) -> str:
     """The key of a session's edit; git-ai draws its second half by chance, which would make every export another.
 
-    >>> edit_key(NoteAuthor("cursor", "6ef2299e"))
+    >>> edit_key(LineClaim("cursor", "6ef2299e"))
     's_90a4429512bf1e::t_633f9c155f49d3'
     """
     part = [] if author.share == 1.0 else [str(author.share)]
@@ -487,7 +473,7 @@ def _comes_back(agent: str) -> bool:
     return TOOLS.get(_tool(agent), _tool(agent)) == agent
 
 
-def _record(edits: Mapping[str, NoteAuthor]) -> dict[str, Any]:
+def _record(edits: Mapping[str, LineClaim]) -> dict[str, Any]:
     """What a note says of a session, with the models of edits that are not its first one's and the shares in them."""
     first = edits[min(edits)]
     attributes = {OURS: "1"}

@@ -14,7 +14,8 @@ from custody.attribution.app.context import AttributionContext
 from custody.attribution.app.export import export_agent_trace, export_gitai, export_gitai_notes
 from custody.attribution.carry import signs_of
 from custody.attribution.wire import BlameReport
-from custody.capture.claims.git_ai import NoteAuthor, print_note
+from custody.capture.claims.agent_trace import LineClaim
+from custody.capture.claims.git_ai import print_note
 from custody.core.ids import CommitSha
 from custody.core.paths import Lines
 from custody.intake.import_git_ai import import_gitai
@@ -123,7 +124,7 @@ def differing(here: Scene, there: Scene, path: str, commit: str | None) -> list[
     return [line for line, one, other in lines if one != other and signs_of(line)]
 
 
-def claimed(scene: Scene, place: Path, notes: dict[CommitSha, dict[str, dict[NoteAuthor, list[Lines]]]]) -> None:
+def claimed(scene: Scene, place: Path, notes: dict[CommitSha, dict[str, dict[LineClaim, list[Lines]]]]) -> None:
     """Notes of another tool come in."""
     place.mkdir()
     for commit, files in notes.items():
@@ -133,7 +134,7 @@ def claimed(scene: Scene, place: Path, notes: dict[CommitSha, dict[str, dict[Not
 
 DAYS = 24 * 3600
 OTHERS = {name: f"{name} = make_{name}()" for name in ("one", "two", "three", "four", "five")}
-CURSOR, CODEX = NoteAuthor("cursor", "c1", "gpt-5.2"), NoteAuthor("codex", "x1", None)
+CURSOR, CODEX = LineClaim("cursor", "c1", "gpt-5.2"), LineClaim("codex", "x1", None)
 
 
 @pytest.mark.parametrize("travel", TRAVELS)
@@ -147,7 +148,7 @@ def test_what_others_claim_goes_out_again_without_reading_history(
     files = {"app.py": {CURSOR: [Lines(1, 2)], CODEX: [Lines(3, 3)]}, "b.py": {CODEX: [Lines(1, 1)]}}
     claimed(here, tmp_path / "first", {first: files, second: {"app.py": {CURSOR: [Lines(4, 4)]}}})
     # Two notes may say something else of the same line: one of them answers, here and elsewhere.
-    claimed(here, tmp_path / "other", {first: {"app.py": {NoteAuthor("robot", "r1"): [Lines(2, 3)]}}})
+    claimed(here, tmp_path / "other", {first: {"app.py": {LineClaim("robot", "r1"): [Lines(2, 3)]}}})
     there = Scene(tmp_path, a_clone(here.built, tmp_path / "there"))
     with monkeypatch.context() as patched:
         patched.setattr(AttributionContext, "version", None)

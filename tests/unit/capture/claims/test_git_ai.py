@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from custody.capture.claims.agent_trace import LineClaim
 from custody.capture.claims.git_ai import (
     OURS,
-    NoteAuthor,
     NoteEntry,
     assign_claimed_lines,
     is_printable,
@@ -43,7 +43,7 @@ def test_every_shape_of_key_leads_to_its_session(key: str, where: str, name: str
     note = parse_note(a_note(f"src/main.rs\n  {key} 1-4,9\n", **{where: {name: {"agent_id": AGENT}}}))
     (entry,) = note.files["src/main.rs"]
     assert entry.lines == (Lines(1, 4), Lines(9, 9)) and not entry.is_persons
-    assert note.author(entry) == NoteAuthor("claude-code", "conv_abc", "claude-sonnet-4-5")
+    assert note.author(entry) == LineClaim("claude-code", "conv_abc", "claude-sonnet-4-5")
 
 
 @pytest.mark.parametrize("key", ["h_31dce776f88375", "human"])
@@ -125,8 +125,8 @@ def test_the_first_version_names_tools_and_persons_alike() -> None:
     note = parse_note(json.dumps({"files": {"a.rs": {"file": "a.rs", "authors": authors}}}).encode())
     assert note.version == "authorship/0.0.1"
     tool, person, robot = note.files["a.rs"]
-    assert note.author(tool) == NoteAuthor("cursor", "git-ai:Cursor") and tool.lines == (Lines(27, 38), Lines(42, 42))
-    assert person.is_persons and note.author(robot) == NoteAuthor("Robot", "git-ai:Robot")
+    assert note.author(tool) == LineClaim("cursor", "git-ai:Cursor") and tool.lines == (Lines(27, 38), Lines(42, 42))
+    assert person.is_persons and note.author(robot) == LineClaim("Robot", "git-ai:Robot")
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "2.0.0"])
@@ -139,7 +139,7 @@ def test_the_json_versions_name_sessions_beside_persons(version: str) -> None:
     }
     note = parse_note(json.dumps(log).encode())
     agent, person = note.files["a.rs"]
-    assert note.author(agent) == NoteAuthor("cursor", "session-1") and agent.lines == (Lines(1, 1), Lines(3, 9))
+    assert note.author(agent) == LineClaim("cursor", "session-1") and agent.lines == (Lines(1, 1), Lines(3, 9))
     assert person.is_persons
     assert note.problems == ("'bad': an entry that is no list of lines and an author",)
 
@@ -169,7 +169,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
     lambda name: name.strip('"') == name
 )
 AUTHORS = st.builds(
-    NoteAuthor,
+    LineClaim,
     st.sampled_from(("claude-code", "claude", "copilot", "codex", "github-copilot")) | NAMES,
     NAMES,
     st.none() | NAMES.filter(lambda name: name not in ("unknown", "<synthetic>")),
@@ -179,7 +179,7 @@ PATHS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 
 
 @given(st.dictionaries(PATHS, st.dictionaries(AUTHORS, st.sets(st.integers(1, 50), min_size=1)), max_size=3))
-def test_what_is_written_is_read_as_the_same(told: dict[str, dict[NoteAuthor, set[int]]]) -> None:
+def test_what_is_written_is_read_as_the_same(told: dict[str, dict[LineClaim, set[int]]]) -> None:
     files = {
         path: {author: [Lines(n, n) for n in numbers] for author, numbers in some.items()}
         for path, some in told.items()
@@ -211,7 +211,7 @@ def test_some_paths_cannot_stand_in_a_note(path: str) -> None:
 @pytest.mark.parametrize("path", ["---", '"a"', '"', "  a", "{x", "a b", "a\tb", "ä", "a\r", "s_1 1"])
 def test_odd_paths_can(path: str) -> None:
     assert is_printable(path)
-    assert list(parse_note(print_note(COMMIT, {path: {NoteAuthor("a", "b"): [Lines(1, 1)]}})).files) == [path]
+    assert list(parse_note(print_note(COMMIT, {path: {LineClaim("a", "b"): [Lines(1, 1)]}})).files) == [path]
 
 
 # --- whose a note is --------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ THEIRS = {"agent_id": {**AGENT, "id": "another"}}
 
 
 def test_what_we_wrote_is_ours() -> None:
-    files = {"a": {NoteAuthor("claude-code", "s1"): [Lines(1, 2)], NoteAuthor("cursor", "s2", "m", "c"): [Lines(3, 3)]}}
+    files = {"a": {LineClaim("claude-code", "s1"): [Lines(1, 2)], LineClaim("cursor", "s2", "m", "c"): [Lines(3, 3)]}}
     assert parse_note(print_note(COMMIT, files)).ours
     assert parse_note(a_note("a\n  s_1::t_1 1\n", sessions={"s_1": MINE})).ours
 
